@@ -1,0 +1,64 @@
+"""What can go wrong in a way that the user can mend. Every message names the thing, the limit and the way out.
+
+    SelfplayError
+    ├── UnknownName    a rule, schedule, stage, style, set ... that does not exist; says which do, and which was meant
+    └── ProblemError   a problem file that cannot be read, or problems that cannot be played
+
+A command catches `SelfplayError` alone, prints it without a traceback and exits 2. Left out: infrastructure failures
+(they are data, verdict `infra_error`) and programming errors (they keep their traceback).
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+class SelfplayError(Exception):
+    """Base of every error that is the user's to mend."""
+
+
+class UnknownName(SelfplayError):
+    """A name that is not in its table."""
+
+    def __init__(self, kind: str, name: object, known: Iterable[object]) -> None:
+        self.kind, self.name, self.known = kind, name, tuple(str(each) for each in known)
+        super().__init__(f"unknown {kind} {name!r}{suggestion(str(name), self.known)}; choose from {', '.join(self.known)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Flaw:
+    """One thing wrong with one problem: where (line 0: the whole file), which field, why, and what to do."""
+
+    line: int
+    field: str
+    why: str
+    action: str
+
+    def __str__(self) -> str:
+        where = ", ".join([f"line {self.line}"] * (self.line > 0) + [f"field {self.field!r}"] * bool(self.field))
+        return f"{where}: {self.why}; {self.action}" if where else f"{self.why}; {self.action}"
+
+
+class ProblemError(SelfplayError):
+    """A problem file that cannot be used. `flaws` holds them all, the message the first five."""
+
+    shown = 5
+
+    def __init__(self, file: str, flaws: Iterable[Flaw]) -> None:
+        self.file, self.flaws = file, tuple(flaws)
+        super().__init__(self._message())
+
+    def _message(self) -> str:
+        first, more = self.flaws[: self.shown], len(self.flaws) - self.shown
+        if len(self.flaws) == 1:
+            return f"{self.file}: {first[0]}"
+        lines = [f"{self.file}: {len(self.flaws)} flaws", *(f"  {flaw}" for flaw in first)]
+        return "\n".join(lines + [f"  ... and {more} more"] * (more > 0))
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """", did you mean 'x'?" where a known name is close, else nothing."""
+    close = difflib.get_close_matches(name.lower(), list(known), n=1)
+    return f", did you mean {close[0]!r}?" if close else ""

@@ -1,0 +1,139 @@
+"""When each role is trained at which stage: schedules by name, as one flat tuple of steps.
+
+`full` is the progressive schedule: for each stage N discriminator steps, N generator steps, then K steps in total that
+alternate, beginning with the generator. The others exist to be compared with it, so each spends the same budget: with
+N = 3, K = 2 and five stages `full` and `alternating` make 40 steps, 20 of them the generator's, and `generator_only`
+those 20. Left out: schedules that react to results (a curriculum); a schedule is known before the run starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import cycle, islice
+from typing import Literal
+
+from selfplay.errors import SelfplayError, UnknownName
+
+Trained = Literal["generator", "discriminator", "both"]
+STAGE_IDS = (1, 2, 3, 4, 5)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a run: at `stage`, who learns.
+
+    Stages of `played` before `stage` are the frozen prefix. `phase` labels logs ("stage 2 discriminator");
+    `ends_stage` marks the last step of a stage, after which the run evaluates.
+    """
+
+    index: int
+    stage: int
+    role: Trained
+    phase: str
+    ends_stage: bool = False
+    played: tuple[int, ...] = STAGE_IDS
+
+    def trains(self, role: str) -> bool:
+        return self.role in (role, "both")
+
+
+@dataclass(frozen=True, slots=True)
+class _Budget:
+    discriminator: int
+    generator: int
+    k: int
+
+    @property
+    def updates(self) -> dict[str, int]:
+        """Steps per stage that train each role under `full`; of K alternating steps the generator has the odd one."""
+        return {"discriminator": self.discriminator + self.k // 2, "generator": self.generator + (self.k + 1) // 2}
+
+    @property
+    def steps(self) -> int:
+        return self.discriminator + self.generator + self.k
+
+
+_Block = list[tuple[Trained, str]]  # (who learns, label) of each step of one stage
+
+
+def _full(budget: _Budget) -> _Block:
+    alternating = islice(cycle(("generator", "discriminator")), budget.k)
+    return [
+        *[("discriminator", "discriminator")] * budget.discriminator,
+        *[("generator", "generator")] * budget.generator,
+        *[(role, "alternating") for role in alternating],
+    ]
+
+
+def _joint(budget: _Budget) -> _Block:
+    return [("both", "joint")] * max(budget.updates.values())
+
+
+def _generator_only(budget: _Budget) -> _Block:
+    return [("generator", "generator")] * budget.updates["generator"]
+
+
+def _discriminator_only(budget: _Budget) -> _Block:
+    return [("discriminator", "discriminator")] * budget.updates["discriminator"]
+
+
+_BY_STAGE: dict[str, Callable[[_Budget], _Block]] = {
+    "full": _full,
+    "joint": _joint,
+    "generator_only": _generator_only,
+    "discriminator_only": _discriminator_only,
+}
+SCHEDULES = (*_BY_STAGE, "alternating", "single_stage")
+
+
+def schedule(
+    name: str, stages: Sequence[int] = STAGE_IDS, n_discriminator_steps: int = 3, n_generator_steps: int = 3, k: int = 2
+) -> tuple[Step, ...]:
+    """The steps of a run, in order.
+
+    `full` N + N + K per stage · `joint` both roles learn in each step · `generator_only`, `discriminator_only` the
+    steps of one role · `alternating` discriminator and generator by turns, always from the first of `stages` ·
+    `single_stage` the same where stage 5 alone is played: no reasoning chain.
+    Raises UnknownName for a name that is none of SCHEDULES, SelfplayError for stages or counts out of range.
+    """
+    if name not in SCHEDULES:
+        raise UnknownName("schedule", name, SCHEDULES)
+    _check(stages, n_discriminator_steps, n_generator_steps, k)
+    budget = _Budget(n_discriminator_steps, n_generator_steps, k)
+    if name in _BY_STAGE:
+        return _by_stage(_BY_STAGE[name](budget), stages)
+    total = budget.steps * len(stages)
+    return _single(total, 5, (5,)) if name == "single_stage" else _single(total, stages[0], STAGE_IDS)
+
+
+def _by_stage(block: _Block, stages: Sequence[int]) -> tuple[Step, ...]:
+    flat = [(stage, place, role, label) for stage in stages for place, (role, label) in enumerate(block, 1)]
+    return tuple(
+        Step(index, stage, role, f"stage {stage} {label}", ends_stage=place == len(block))
+        for index, (stage, place, role, label) in enumerate(flat)
+    )
+
+
+def _single(total: int, stage: int, played: tuple[int, ...]) -> tuple[Step, ...]:
+    roles: tuple[Trained, ...] = ("discriminator", "generator")
+    return tuple(
+        Step(index, stage, roles[index % 2], f"stage {stage} alternating", index == total - 1, played)
+        for index in range(total)
+    )
+
+
+def _check(stages: Sequence[int], n_discriminator_steps: int, n_generator_steps: int, k: int) -> None:
+    if not stages or list(stages) != sorted(set(stages)) or not set(stages) <= set(STAGE_IDS):
+        raise SelfplayError(f"stages {list(stages)}: give some of 1 2 3 4 5, each once, in order")
+    counts = {"n_discriminator_steps": n_discriminator_steps, "n_generator_steps": n_generator_steps, "k": k}
+    for knob, count in counts.items():
+        if count < 0:
+            raise SelfplayError(f"{knob} is {count}: a number of steps cannot be negative; give 0 to leave them out")
+
+
+def trained_stages(step: Step, which: str = "from") -> tuple[int, ...]:
+    """Stages whose tokens carry gradient in `step`: `from` its stage to the last one played, or its stage `only`."""
+    if which not in ("from", "only"):
+        raise UnknownName("choice of trained stages", which, ("from", "only"))
+    return tuple(s for s in step.played if s == step.stage or (which == "from" and s > step.stage))

@@ -1,0 +1,103 @@
+"""Who plays: the one interface between the game and whatever produces text.
+
+A player completes conversations given as token ids. `Chat` turns messages into ids: what is asked first, what is asked
+next, and back to text. The language model's player lives in `learning/policy`; `ScriptedPlayer` here plays from a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from selfplay.game.episode import Role, TurnKey
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How a turn is sampled. `temperature` 0 is greedy; `max_tokens` ends a turn that does not end itself."""
+
+    temperature: float = 1.0
+    max_tokens: int = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Complete `ids`, the whole conversation so far, as the turn named by `key`."""
+
+    key: TurnKey
+    ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """Sampled `ids` (with the end of turn if it was sampled) and their log-probabilities, one per id."""
+
+    ids: tuple[int, ...]
+    logprobs: tuple[float, ...]
+    truncated: bool
+
+
+class Chat(Protocol):
+    """The model's own way of writing a conversation as ids.
+
+    `prefix_preserving`: what was written stays as it is when the conversation goes on. Where a template breaks that
+    (it rewrites earlier turns), each turn is asked with an independent prompt.
+    """
+
+    @property
+    def prefix_preserving(self) -> bool: ...
+
+    def first(self, user: str, system: str = "") -> tuple[int, ...]:
+        """Ids of an opening message, up to where the player speaks."""
+        ...
+
+    def next(self, user: str, truncated: bool) -> tuple[int, ...]:
+        """Ids from the end of the last turn to where the player speaks again; closes a truncated turn first."""
+        ...
+
+    def text(self, ids: Sequence[int]) -> str:
+        """The text of sampled ids, special tokens left out."""
+        ...
+
+
+class Player(Protocol):
+    chat: Chat
+
+    def complete(self, role: Role, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
+        """One completion per request, in order, by the adapter of `role`."""
+        ...
+
+
+class ByteChat:
+    """A chat over UTF-8 bytes, for players without a tokenizer: ids 0-255 are bytes, 256 ends a turn."""
+
+    end = 256
+    prefix_preserving = True
+
+    def first(self, user: str, system: str = "") -> tuple[int, ...]:
+        return tuple(f"{system}\n{user}\n".lstrip("\n").encode())
+
+    def next(self, user: str, truncated: bool) -> tuple[int, ...]:
+        return (*((self.end,) if truncated else ()), *f"\n{user}\n".encode())
+
+    def text(self, ids: Sequence[int]) -> str:
+        return bytes(i for i in ids if i < 256).decode(errors="replace")
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptedPlayer:
+    """Plays what `script` says for a turn: a table keyed by (problem, role, stage), or a function of the turn's key."""
+
+    script: Mapping[tuple[str, Role, int], str] | Callable[[TurnKey], str]
+    chat: ByteChat = ByteChat()
+
+    def complete(self, role: Role, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
+        return [self._say(request.key, sampling) for request in requests]
+
+    def _say(self, key: TurnKey, sampling: Sampling) -> Completion:
+        script = self.script
+        text = script(key) if callable(script) else script.get((key.problem, key.role, key.stage), "")
+        ids = (*text.encode(), self.chat.end)
+        kept = ids[: sampling.max_tokens]
+        return Completion(kept, (0.0,) * len(kept), truncated=len(kept) < len(ids))

@@ -1,0 +1,39 @@
+"""Problems: what is asked, how to call the answer, and the cases that come with it. (helper C fills in loading.)"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """The legal inputs. `requires`: boolean expressions over the parameters; `raises`: exceptions the description demands."""
+
+    requires: tuple[str, ...] = ()
+    raises: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StdinTest:
+    """One example of a program that reads standard input."""
+
+    input: str
+    output: str
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    id: str
+    description: str
+    entry_point: str  # "" for kind stdio
+    signature: str  # "def two_sum(nums: list[int], target: int) -> list[int]:"; "" for kind stdio
+    baseline_tests: tuple[str | StdinTest, ...]
+    reference_solution: str | None = None
+    difficulty: str = "unknown"
+    tags: tuple[str, ...] = ()
+    imports: tuple[str, ...] = ()  # top-level packages a solution may import beyond the standard library
+    kind: Literal["function", "stdio"] = "function"
+    contract: Contract | None = None
+    hidden_tests: tuple[str | StdinTest, ...] = ()
+    tolerance: float | None = None  # stdio only: numbers may differ by this much, where the problem says so

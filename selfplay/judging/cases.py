@@ -1,0 +1,87 @@
+"""What is judged, as data: cases, tasks for the box, executions, verdicts.
+
+Values cross process borders as canonical JSON text of tagged trees (see values.py), never as live objects.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, Sequence
+
+Verdict = Literal["passed", "failed", "error", "timeout", "not_collected", "infra_error"]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One test, read to data: call the entry point with `arguments`, view the result, compare with `expected`.
+
+    `arguments`: canonical text of the encoded positional arguments (kind stdio: the stdin text itself).
+    `operator`: == != < <= > >= is is_not in not_in truthy falsy approx raises stdout
+    `expected`: canonical text of the encoded right-hand side (stdio: the expected stdout; raises: JSON list of names).
+    `view`: pure steps applied to the result before comparing, e.g. ("sorted",), ("len",), ("index", "0"), ("round", "2").
+    """
+
+    name: str
+    source: str
+    arguments: str
+    operator: str
+    expected: str
+    view: tuple[str, ...] = ()
+    tolerance: tuple[float, float] = (0.0, 0.0)  # relative, absolute; for approx
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What makes two cases the same: arguments, operator, expected (and view)."""
+        return (self.arguments, self.operator, self.expected, self.view)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A test that is not admitted, and why (`reason` is a short slug that is counted: unreadable, vacuous, duplicate ...)."""
+
+    name: str
+    source: str
+    reason: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Per-case CPU seconds, memory, and output caps of a candidate."""
+
+    cpu_seconds: float = 2.0
+    memory_mib: int = 1024
+    output_bytes: int = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One program and the inputs to call it with, for the box. Holds no expected value."""
+
+    source: str
+    entry_point: str  # "" runs the source as a program, once per input, with the input as stdin
+    inputs: tuple[str, ...]
+    imports: tuple[str, ...] = ()
+    limits: Limits = field(default_factory=Limits)
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """What one call did. `value`: canonical text of the returned value (stdio: what it printed)."""
+
+    status: Literal["returned", "raised", "timeout", "crashed", "not_collected", "infra_error"]
+    value: str = ""
+    exception: tuple[str, ...] = ()  # names of the exception's classes, most derived first
+    seconds: float = 0.0
+
+
+class Box(Protocol):
+    """Runs candidates. `tier` says how strongly they are confined."""
+
+    tier: str
+
+    def run(self, tasks: Sequence[Task]) -> list[tuple[Execution, ...]]:
+        """One execution per input of each task, in order. Failures of the box itself are `infra_error`, never raised."""
+        ...
+
+    def close(self) -> None: ...

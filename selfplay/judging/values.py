@@ -1,0 +1,260 @@
+"""Data as canonical text: what crosses the border between the judge and the box.
+
+A value becomes a tagged tree and the tree one line of JSON, so both sides can hold, compare and hash it without ever
+building an object of the other side's choosing:
+
+    None True "a" 7        null true "a" 7          2**60       ["I","0x1000000000000000"]
+    0.5 nan                ["f","0.5"] ["f","nan"]  1j          ["c","0.0","1.0"]
+    [1] (1,)               ["l",1] ["t",1]          range(3)    ["r",0,3,1]
+    {1} frozenset({1})     ["s",1] ["z",1]          {"a": 1}    ["d",["a",1]]
+    b"a" bytearray(b"a")   ["b","61"] ["B","61"]    object()    ["o","object"]   (opaque: equal to nothing)
+
+Items of sets are sorted by their own text, dictionaries keep their order, subclasses (Counter, namedtuple, IntEnum) are
+reduced to their base by the base's own methods, never by ones that the subclass may override. `load` reads text of any
+origin and only checks it; `decode` rebuilds objects and is for text that this process encoded itself: 60,000 integers
+of equal hash keep a rebuilt set busy for minutes.
+
+Left out: sharing and cycles (a shared list is written twice, a cycle hits the depth limit), and two lone surrogates
+that spell one character (JSON joins them).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
+Tree: TypeAlias = Any  # None | bool | int | str | list of a tag and its parts; checked by load()
+
+MAX_NODES = 200_000
+MAX_DEPTH = 100
+MAX_BYTES = 4 << 20
+SMALL = 1 << 53  # integers below this survive any JSON reader
+
+_FLOAT = re.compile(r"-?(?:\d{1,20}(?:\.\d{1,20})?(?:e[+-]?\d{1,3})?|inf)|nan", re.ASCII)
+_HEX = re.compile(r"-?0x[0-9a-f]+")
+_BYTES = re.compile(r"(?:[0-9a-f]{2})*")
+
+
+def encode(value: object, *, nodes: int = MAX_NODES, size: int = MAX_BYTES, strict: bool = False) -> str:
+    """The canonical text of `value`. `strict` refuses what would be opaque.
+
+    Raises ValueError beyond `nodes` values, 100 levels or `size` bytes of text, naming the limit.
+    """
+    text = dump(_Encoder(nodes, strict).tree(value, MAX_DEPTH))
+    if len(text) > size:
+        raise ValueError(f"value takes {len(text)} bytes, the limit is {size}")
+    return text
+
+
+def dump(tree: Tree) -> str:
+    """The one way a tree is written."""
+    return json.dumps(tree, separators=(",", ":"))
+
+
+class _Encoder:
+    def __init__(self, nodes: int, strict: bool) -> None:
+        self.limit = self.left = nodes
+        self.strict = strict
+
+    def tree(self, value: Any, depth: int) -> Tree:
+        kind = type(value)
+        if kind is int and -SMALL < value < SMALL or kind is str or kind is bool or value is None:
+            self.left -= 1
+            if self.left < 0:
+                raise ValueError(f"value holds more than {self.limit} parts")
+            return value
+        return self._tagged(value, depth)
+
+    def _tagged(self, value: Any, depth: int) -> Tree:
+        self.left -= 1
+        if self.left < 0:
+            raise ValueError(f"value holds more than {self.limit} parts")
+        if depth <= 0:
+            raise ValueError(f"value is nested more than {MAX_DEPTH} deep")
+        scalar = _scalar(value)
+        return scalar if scalar is not _NONE else self._container(value, depth - 1)
+
+    def _container(self, value: Any, depth: int) -> Tree:
+        if isinstance(value, list):
+            return ["l", *self._items(list.__iter__(value), depth)]
+        if isinstance(value, tuple):
+            return ["t", *self._items(tuple.__iter__(value), depth)]
+        if isinstance(value, dict):
+            return ["d", *([self.tree(k, depth), self.tree(v, depth)] for k, v in dict.items(value))]
+        if isinstance(value, set):
+            return ["s", *sorted(self._items(set.__iter__(value), depth), key=dump)]
+        if isinstance(value, frozenset):
+            return ["z", *sorted(self._items(frozenset.__iter__(value), depth), key=dump)]
+        if self.strict:
+            raise ValueError(f"a {type(value).__name__} is no plain data")
+        return ["o", type(value).__name__]
+
+    def _items(self, items: Iterable[Any], depth: int) -> list[Tree]:
+        return [self.tree(item, depth) for item in items]
+
+
+_NONE = object()
+
+
+def _scalar(value: Any) -> Tree:
+    """The tree of a value without parts, or `_NONE`."""
+    if isinstance(value, int):
+        return integer(int.__index__(value))
+    if isinstance(value, float):
+        return ["f", float.__repr__(value)]
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, bytes):
+        return ["b", bytes.hex(value)]
+    if isinstance(value, bytearray):
+        return ["B", bytearray.hex(value)]
+    if isinstance(value, complex):
+        plain = complex.__complex__(value)
+        return ["c", repr(plain.real), repr(plain.imag)]
+    if type(value) is range:
+        return ["r", integer(value.start), integer(value.stop), integer(value.step)]
+    return _NONE
+
+
+def integer(value: int) -> Tree:
+    return value if -SMALL < value < SMALL else ["I", hex(value)]
+
+
+def load(text: str, *, nodes: int = MAX_NODES, size: int = MAX_BYTES) -> Tree:
+    """The tree of canonical text of any origin, checked part by part; raises ValueError for anything else.
+
+    Sets may come unsorted and dictionaries with repeated keys: who compares must not trust their order.
+    """
+    if len(text) > size:
+        raise ValueError(f"text takes {len(text)} characters, the limit is {size}")
+    try:
+        tree = _READER.decode(text)
+    except RecursionError:
+        raise ValueError(f"text is nested more than {MAX_DEPTH} deep") from None
+    _Checker(nodes).check(tree, MAX_DEPTH)
+    return tree
+
+
+def _refuse(what: str) -> ValueError:
+    return ValueError(f"not canonical text: {what}")
+
+
+def _refused_object(pairs: list[tuple[str, Any]]) -> Any:
+    raise _refuse("a JSON object")
+
+
+def _refused_constant(text: str) -> Any:
+    raise _refuse(f"a bare {text[:20]}")
+
+
+def _small_integer(text: str) -> int:
+    if len(text) > 17:
+        raise _refuse("an integer beyond 2**53 written as a number")
+    value = int(text)
+    if not -SMALL < value < SMALL:
+        raise _refuse("an integer beyond 2**53 written as a number")
+    return value
+
+
+_READER = json.JSONDecoder(
+    object_pairs_hook=_refused_object,
+    parse_float=_refused_constant,
+    parse_constant=_refused_constant,
+    parse_int=_small_integer,
+)
+
+
+class _Checker:
+    """Checks tags and shapes of a tree, within a number of parts and a depth."""
+
+    def __init__(self, nodes: int) -> None:
+        self.limit = self.left = nodes
+
+    def check(self, tree: Tree, depth: int) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise ValueError(f"text holds more than {self.limit} parts")
+        if type(tree) is not list:
+            return
+        if depth <= 0:
+            raise ValueError(f"text is nested more than {MAX_DEPTH} deep")
+        tag = tree[0] if tree else None
+        if tag in ("l", "t", "s", "z") and type(tag) is str:
+            for item in tree[1:]:
+                self.check(item, depth - 1)
+        elif tag == "d":
+            self._pairs(tree, depth)
+        else:
+            _check_scalar(tag, tree[1:])
+
+    def _pairs(self, tree: Tree, depth: int) -> None:
+        for pair in tree[1:]:
+            if type(pair) is not list or len(pair) != 2:
+                raise _refuse("a dictionary entry that is no pair")
+            self.check(pair[0], depth - 1)
+            self.check(pair[1], depth - 1)
+
+
+def _check_scalar(tag: Any, parts: list[Any]) -> None:
+    match tag, parts:
+        case "f", [str(text)] if _FLOAT.fullmatch(text):
+            return
+        case "I", [str(text)] if _HEX.fullmatch(text):
+            return
+        case "c", [str(real), str(imaginary)] if _FLOAT.fullmatch(real) and _FLOAT.fullmatch(imaginary):
+            return
+        case "b" | "B", [str(text)] if _BYTES.fullmatch(text):
+            return
+        case "r", [_, _, step] if all(map(_is_integer, parts)) and number(step) != 0:
+            return
+        case "o", [str()]:
+            return
+    raise _refuse(f"a list tagged {str(tag)[:20]!r}")
+
+
+def _is_integer(tree: Tree) -> bool:
+    if type(tree) is int:
+        return True
+    return type(tree) is list and len(tree) == 2 and tree[0] == "I" and type(tree[1]) is str and bool(_HEX.fullmatch(tree[1]))
+
+
+def number(tree: Tree) -> int | float | complex | None:
+    """The number that a tree stands for (booleans included), or None."""
+    if type(tree) is int or type(tree) is bool:
+        return int(tree)
+    if type(tree) is list:
+        if tree[0] == "f":
+            return float(tree[1])
+        if tree[0] == "I":
+            return int(tree[1], 16)
+        if tree[0] == "c":
+            return complex(float(tree[1]), float(tree[2]))
+    return None
+
+
+def decode(text: str) -> Any:
+    """The object that `text` stands for. Only for text that this process encoded itself."""
+    return rebuild(load(text))
+
+
+def rebuild(tree: Tree) -> Any:
+    """The object of a tree of our own making; raises ValueError for an opaque one."""
+    if type(tree) is not list:
+        return tree
+    tag, parts = tree[0], tree[1:]
+    if tag == "d":
+        return {rebuild(key): rebuild(value) for key, value in parts}
+    if tag in _CONTAINERS:
+        return _CONTAINERS[tag]([rebuild(part) for part in parts])
+    if tag == "b" or tag == "B":
+        return (bytes if tag == "b" else bytearray).fromhex(parts[0])
+    if tag == "r":
+        return range(*(int(rebuild(part)) for part in parts))
+    if tag == "o":
+        raise ValueError(f"an opaque {parts[0]} cannot be rebuilt")
+    return number(tree)
+
+
+_CONTAINERS: dict[str, Any] = {"l": list, "t": tuple, "s": set, "z": frozenset}

@@ -1,0 +1,179 @@
+"""One base model, two LoRA adapters: made, switched, compared, saved and loaded.
+
+`with adapters.role("generator"):` is the only way to switch. Inside, exactly that role's parameters ask for gradients;
+outside, none does, so a stray `set_adapter` is noticed at the next switch. Parameters are captured by name when the
+adapters are made: an optimizer built from `requires_grad` silently trains nothing on the other role's turn. Merging into
+the base was left out: merging and unmerging drifts (the sampler merges into copies).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from peft import LoraConfig, PeftModel, get_peft_model, load_peft_weights, set_peft_model_state_dict
+from torch.nn import Parameter
+
+from selfplay.game.episode import ROLES, Role
+from selfplay.learning.policy.errors import PolicyError
+
+
+@dataclass(frozen=True, slots=True)
+class LoraSettings:
+    """`targets`: names of linear layers, or `all-linear` (every one but the head)."""
+
+    rank: int = 16
+    alpha: int = 32
+    targets: str | tuple[str, ...] = "all-linear"
+
+    def config(self) -> LoraConfig:
+        # Dropout stays 0: sampling and scoring must be the same function.
+        targets = self.targets if isinstance(self.targets, str) else list(self.targets)
+        return LoraConfig(
+            r=self.rank, lora_alpha=self.alpha, lora_dropout=0.0, target_modules=targets, task_type="CAUSAL_LM"
+        )
+
+
+class Adapters:
+    """The two adapters on `base`. `version[role]` counts the changes of that role's weights (`touch` after each)."""
+
+    def __init__(self, base: Any, settings: LoraSettings, seed: int, source: str = "") -> None:
+        self.model = _with_adapters(base, settings, seed)
+        for config in self.model.peft_config.values():
+            config.base_model_name_or_path = source or None
+        self.parameters = {role: _named(self.model, role) for role in ROLES}
+        self.version = dict.fromkeys(ROLES, 0)
+        self.active: Role | None = None
+        self._based = False
+        self._rest()
+
+    @contextmanager
+    def role(self, role: Role) -> Iterator[None]:
+        """Plays and trains as `role`. Nested use is allowed for the same role; end `backward()` inside."""
+        if self.active == role and not self._based:
+            self.check(role)
+            yield
+            return
+        self._may_enter(role)
+        self.model.set_adapter(role)
+        self.active = role
+        try:
+            self.check(role)
+            yield
+        finally:
+            self.active = None
+            self._rest()
+
+    @contextmanager
+    def base(self) -> Iterator[None]:
+        """The model without adapters. May be entered inside a role, to score under the base."""
+        self._based = True
+        try:
+            with self.model.disable_adapter():
+                yield
+        finally:
+            self._based = False
+            self._ask_gradients(self.active)
+
+    @property
+    def scoring(self) -> Role | None:
+        """Whose log-probabilities the model gives now; None: the base's. Raises PolicyError outside every block."""
+        if self.active is None and not self._based:
+            raise PolicyError("no role is active; score inside `with policy.role(...)` or `with policy.base()`")
+        return None if self._based else self.active
+
+    def check(self, role: Role) -> None:
+        """Raises PolicyError unless exactly `role` is active and asks for gradients."""
+        active = self.model.active_adapters
+        asking = {name for name, parameter in self.model.named_parameters() if parameter.requires_grad}
+        if self.active != role or self._based or active != [role] or asking != set(self.parameters[role]):
+            raise PolicyError(
+                f"the policy should be the {role}, but active is {active} and {len(asking)} parameters ask for gradients "
+                f"where {len(self.parameters[role])} should; switch with `with policy.role({role!r}):` only"
+            )
+
+    def touch(self, role: Role) -> None:
+        self.version[role] += 1
+
+    def digest(self, role: Role | None) -> str:
+        """SHA-256 over a role's parameters, bit for bit; None: over everything that is no adapter."""
+        ours = {name for parameters in self.parameters.values() for name in parameters}
+        chosen = self.parameters[role] if role else {n: p for n, p in self.model.named_parameters() if n not in ours}
+        digest = hashlib.sha256()
+        for name in sorted(chosen):
+            digest.update(name.encode())
+            digest.update(chosen[name].detach().cpu().contiguous().view(torch.uint8).numpy().tobytes())
+        return digest.hexdigest()
+
+    def save(self, folder: Path) -> None:
+        """Writes folder/generator and folder/discriminator; the old folder stays until the new one is complete."""
+        partial, old = folder.with_name(folder.name + ".partial"), folder.with_name(folder.name + ".old")
+        for leftover in (partial, old):
+            shutil.rmtree(leftover, ignore_errors=True)
+        self.model.save_pretrained(str(partial), selected_adapters=list(ROLES))
+        if folder.exists():
+            folder.rename(old)
+        partial.rename(folder)
+        shutil.rmtree(old, ignore_errors=True)
+
+    def load(self, folder: Path) -> None:
+        """Reads what `save` wrote, in place. Raises PolicyError where a file is missing or has other shapes."""
+        weights = {role: _read(folder / role, len(self.parameters[role])) for role in ROLES}
+        for role in ROLES:
+            try:
+                with torch.no_grad():
+                    set_peft_model_state_dict(self.model, weights[role], adapter_name=role)
+            except RuntimeError as error:
+                raise PolicyError(f"{folder / role} was made for another model or rank: {error}") from error
+            self.touch(role)
+        self._rest()
+
+    def _may_enter(self, role: Role) -> None:
+        if self.active is not None or self._based:
+            raise PolicyError(f"cannot become the {role} inside `{self.active or 'base'}`; leave that block first")
+        asking = [name for name, parameter in self.model.named_parameters() if parameter.requires_grad]
+        if asking:
+            raise PolicyError(f"adapters were switched outside policy.role(): {asking[0]} and {len(asking) - 1} more are on")
+
+    def _rest(self) -> None:
+        self._ask_gradients(None)
+        for parameters in self.parameters.values():
+            for parameter in parameters.values():
+                parameter.grad = None
+
+    def _ask_gradients(self, role: Role | None) -> None:
+        for other in ROLES:
+            for parameter in self.parameters[other].values():
+                parameter.requires_grad_(other == role)
+
+
+def _with_adapters(base: Any, settings: LoraSettings, seed: int) -> PeftModel:
+    """Seeds each adapter by its own number, so that every process makes the same two; the global state is put back."""
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+        torch.manual_seed(seed * 2)
+        model = get_peft_model(base, settings.config(), adapter_name=ROLES[0])
+        torch.manual_seed(seed * 2 + 1)
+        model.add_adapter(ROLES[1], settings.config())
+    return model  # type: ignore[return-value]
+
+
+def _named(model: PeftModel, role: Role) -> dict[str, Parameter]:
+    named = {name: parameter for name, parameter in model.named_parameters() if f".{role}." in name and "lora_" in name}
+    if not named:
+        raise PolicyError(f"no layer of the model took the {role}'s adapter; check the LoRA targets")
+    return named
+
+
+def _read(folder: Path, expected: int) -> dict[str, torch.Tensor]:
+    if not (folder / "adapter_model.safetensors").is_file():
+        raise PolicyError(f"{folder} holds no adapter (adapter_model.safetensors is missing); name another folder")
+    weights = load_peft_weights(str(folder), device="cpu")
+    if len(weights) != expected:
+        raise PolicyError(f"{folder} holds {len(weights)} tensors where this policy has {expected}; use the same LoRA targets")
+    return weights

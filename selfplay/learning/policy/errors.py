@@ -1,0 +1,5 @@
+"""What can go wrong with a policy. Every message names the value, the limit and the next action."""
+
+
+class PolicyError(RuntimeError):
+    """The model, its adapters or their training are not in the state that was asked for."""

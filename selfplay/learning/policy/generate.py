@@ -1,0 +1,90 @@
+"""The decoder for any transformers model, on any device: a loop over the model's own forward and cache.
+
+Rows are padded on the left, equal prompts are fed once, finished rows are dropped, and every token has its own keyed
+random number (draw.py), which `model.generate` cannot offer. Reusing keys and values from turn to turn was left out: the
+layout of a cache differs from model to model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import DynamicCache
+
+from selfplay.game.players import Completion, Request, Sampling
+from selfplay.learning.policy.draw import pick, turn_seed, uniforms
+
+
+@dataclass(slots=True)
+class _Row:
+    index: int
+    prompt: tuple[int, ...]
+    seed: int
+    ids: list[int] = field(default_factory=list)
+    logprobs: list[float] = field(default_factory=list)
+    ended: bool = False
+
+
+@torch.no_grad()
+def complete(
+    model: Any, requests: Sequence[Request], sampling: Sampling, ends: frozenset[int], seed: int, rows: int
+) -> list[Completion]:
+    """One completion per request, by whatever adapter is active; `rows` share a batch."""
+    made = [_Row(i, request.ids, turn_seed(seed, request.key)) for i, request in enumerate(requests)]
+    ordered = sorted(made, key=lambda row: len(row.prompt))
+    for start in range(0, len(ordered), rows):
+        _play(model, ordered[start : start + rows], sampling, ends)
+    return [Completion(tuple(row.ids), tuple(row.logprobs), truncated=not row.ended) for row in made]
+
+
+def _play(model: Any, rows: list[_Row], sampling: Sampling, ends: frozenset[int]) -> None:
+    cache, mask, logits = _prefill(model, rows)
+    for step in range(sampling.max_tokens):
+        _draw(rows, logits, sampling.temperature, ends)
+        kept = [i for i, row in enumerate(rows) if not row.ended]
+        if not kept or step + 1 == sampling.max_tokens:
+            return
+        if len(kept) <= 0.8 * len(rows):
+            chosen = torch.tensor(kept, device=mask.device)
+            cache.batch_select_indices(chosen)
+            rows, mask = [rows[i] for i in kept], mask[chosen]
+        mask = torch.cat([mask, mask.new_ones(len(rows), 1)], dim=1)
+        last = torch.tensor([[row.ids[-1]] for row in rows], device=mask.device)
+        logits = _forward(model, last, mask, mask.sum(1, keepdim=True) - 1, cache)
+
+
+def _draw(rows: list[_Row], logits: Tensor, temperature: float, ends: frozenset[int]) -> None:
+    drawn = uniforms([row.seed for row in rows], [len(row.ids) for row in rows])
+    ids, logprobs = pick(logits, temperature, drawn)
+    for row, token, logprob in zip(rows, ids.tolist(), logprobs.tolist(), strict=True):
+        if not row.ended:
+            row.ids.append(token)
+            row.logprobs.append(logprob)
+            row.ended = token in ends
+
+
+def _prefill(model: Any, rows: list[_Row]) -> tuple[DynamicCache, Tensor, Tensor]:
+    """Cache, attention mask [B, T] and first logits [B, V] of the prompts."""
+    prompts = list(dict.fromkeys(row.prompt for row in rows))
+    width = max(map(len, prompts))
+    ids = torch.tensor([(0,) * (width - len(prompt)) + prompt for prompt in prompts], device=model.device)
+    mask = torch.tensor([[0] * (width - len(prompt)) + [1] * len(prompt) for prompt in prompts], device=model.device)
+    cache = DynamicCache(config=model.config)
+    logits = _forward(model, ids, mask, (mask.cumsum(1) - 1).clamp(min=0), cache)
+    if len(prompts) == len(rows):
+        return cache, mask, logits
+    place = {prompt: i for i, prompt in enumerate(prompts)}
+    chosen = torch.tensor([place[row.prompt] for row in rows], device=model.device)
+    cache.batch_select_indices(chosen)
+    return cache, mask[chosen], logits[chosen]
+
+
+def _forward(model: Any, ids: Tensor, mask: Tensor, positions: Tensor, cache: DynamicCache) -> Tensor:
+    out = model(
+        input_ids=ids, attention_mask=mask, position_ids=positions, past_key_values=cache, use_cache=True, logits_to_keep=1
+    )
+    return out.logits[:, -1]

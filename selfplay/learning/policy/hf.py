@@ -1,0 +1,63 @@
+"""Loading a base model and its tokenizer with transformers: fp32 on a CPU, 4 bit where bitsandbytes serves a CUDA device."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig
+
+from selfplay.learning.policy.errors import PolicyError
+
+_TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "vocab.json", "spiece.model")
+
+
+def pick_device(device: str = "auto") -> torch.device:
+    """`auto`: this process's CUDA device where there is one."""
+    if device not in ("auto", "cuda", "cpu"):
+        raise PolicyError(f"unknown device {device!r}; choose auto, cuda or cpu")
+    if device == "cuda" and not torch.cuda.is_available():
+        raise PolicyError("device is cuda but this PyTorch finds no CUDA GPU; use --device cpu or install a CUDA build")
+    if device == "cpu" or not torch.cuda.is_available():
+        return torch.device("cpu")
+    return torch.device("cuda", torch.cuda.current_device())
+
+
+def load(source: str | Path, device: torch.device, four_bit: bool | None = None) -> tuple[Any, Any]:
+    """(model, tokenizer) from a folder or a hub id. `four_bit` None: where it can be done. Raises PolicyError."""
+    tokenizer = load_tokenizer(source)
+    try:
+        model = AutoModelForCausalLM.from_pretrained(str(source), **_precision(device, four_bit))
+    except (OSError, ValueError) as error:
+        raise PolicyError(f"no model could be loaded from {source}: {error}") from error
+    if not getattr(model, "is_quantized", False):
+        model = model.to(device)
+    model.requires_grad_(False)
+    return model.eval(), tokenizer
+
+
+def load_tokenizer(source: str | Path) -> Any:
+    folder = Path(source)
+    if folder.is_dir() and not any((folder / name).is_file() for name in _TOKENIZER_FILES):
+        raise PolicyError(f"{folder} holds no tokenizer ({', '.join(_TOKENIZER_FILES)}); save it beside the model")
+    try:
+        return AutoTokenizer.from_pretrained(str(source))
+    except (OSError, ValueError) as error:
+        raise PolicyError(f"no tokenizer could be loaded from {source}: {error}") from error
+
+
+def _precision(device: torch.device, four_bit: bool | None) -> dict[str, Any]:
+    if device.type == "cpu":
+        return {"dtype": torch.float32}
+    dtype = torch.bfloat16 if torch.cuda.is_bf16_supported(including_emulation=False) else torch.float16
+    have = find_spec("bitsandbytes") is not None
+    if four_bit and not have:
+        raise PolicyError("4 bit was asked for but bitsandbytes is not installed; pip install bitsandbytes or load in 16 bit")
+    if four_bit is False or not have:
+        return {"dtype": dtype}
+    quantised = BitsAndBytesConfig(
+        load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_use_double_quant=True, bnb_4bit_compute_dtype=dtype
+    )
+    return {"dtype": dtype, "quantization_config": quantised, "device_map": {"": device.index or 0}}

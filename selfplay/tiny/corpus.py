@@ -1,0 +1,99 @@
+"""What the embedded player grows up on: imperfect chains and mostly happy-path tests over the training split.
+
+It errs as a real model does. A chain commits to a misconception more often than not (at stage 4, in words), and its code
+mostly follows; now and then a constant slips. Tests are nearly all happy-path, so they hide the misconceptions; what a
+test expects is mostly right, less so at the edges. The rates are the constants below.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from selfplay.game.episode import ROLES, Role
+from selfplay.game.problems import Problem
+from selfplay.game.prompts import Prompts
+from selfplay.tiny.family import NO_ANSWER, Pipeline, as_test, compiled, draw_input
+from selfplay.tiny.operations import CONSTANTS
+
+MISCONCEIVED = 0.70  # share of misconceivable operations that a chain gets wrong
+FOLLOWED = 0.85  # share of operations whose code follows the belief stated at stage 4; the rest is drawn afresh
+SLIPPED = 0.03  # share of programs with a wrong constant
+EDGE_SHARE = {1: 0.03, 2: 0.13, 3: 0.08, 4: 0.10, 5: 0.12}  # edge inputs among the cases of a stage
+EXPECTED_RIGHT = {True: 0.97, False: 0.75}  # share of right expectations, for happy and for edge inputs
+CASES_PER_TURN = 2
+
+PROMPTS = Prompts("compact")
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    said_by_player: bool
+    text: str
+
+
+def draw_chain(pipeline: Pipeline, rng: random.Random) -> dict[int, str]:
+    """What a generator says at the five stages."""
+    believed = _misconceived(pipeline, rng)
+    steps = pipeline.fill("step")
+    edges = [text for text in pipeline.fill("edge", believed) if text]
+    written = {
+        i for i in pipeline.misconceivable if (i in believed if rng.random() < FOLLOWED else i in _misconceived(pipeline, rng))
+    }
+    return {
+        1: f"{' then '.join(operation.step.replace(' {k}', '') for operation in pipeline.operations)}",
+        2: "\n".join(f"{i}. {step}" for i, step in enumerate(steps, 1)),
+        3: "\n".join(f"{o.gives} = {step}" for o, step in zip(pipeline.operations, steps, strict=True)),
+        4: "; ".join(edges) if edges else "any input",
+        5: (_slipped(pipeline, rng) if rng.random() < SLIPPED else pipeline).code(written),
+    }
+
+
+def _misconceived(pipeline: Pipeline, rng: random.Random) -> set[int]:
+    return {i for i in pipeline.misconceivable if rng.random() < MISCONCEIVED}
+
+
+def _slipped(pipeline: Pipeline, rng: random.Random) -> Pipeline:
+    constants = tuple(rng.choice(CONSTANTS) if k else 0 for k in pipeline.constants)
+    return Pipeline(pipeline.operations, constants)
+
+
+def draw_suite(pipeline: Pipeline, rng: random.Random) -> dict[int, str]:
+    """What a discriminator writes at the five stages, no input twice."""
+    used: list[object] = []
+    return {stage: "\n".join(_case(pipeline, stage, used, rng) for _ in range(CASES_PER_TURN)) for stage in EDGE_SHARE}
+
+
+def _case(pipeline: Pipeline, stage: int, used: list[object], rng: random.Random) -> str:
+    happy = rng.random() >= EDGE_SHARE[stage]
+    argument = draw_input(pipeline, happy, rng)
+    for attempt in range(40):
+        if argument not in used:
+            break
+        happy |= attempt > 10  # some pipelines have a single edge
+        argument = draw_input(pipeline, happy, rng)
+    used.append(argument)
+    wrong = () if rng.random() < EXPECTED_RIGHT[happy] else pipeline.misconceivable[:1]
+    expected = compiled(pipeline.code(wrong))(argument)
+    return as_test(argument, compiled(pipeline.code())(argument) if expected is NO_ANSWER else expected)
+
+
+def draw_conversation(problem: Problem, pipeline: Pipeline, role: Role, rng: random.Random) -> list[Message]:
+    """One conversation of `role`, asked with the very prompts of the game."""
+    chain = draw_chain(pipeline, rng)
+    said = chain if role == "generator" else draw_suite(pipeline, rng)
+    messages: list[Message] = []
+    for stage in chain:
+        material = chain[stage] if role == "discriminator" else None
+        messages.append(Message(False, PROMPTS.ask(problem, role, stage, material, first=stage == 1)))
+        messages.append(Message(True, said[stage]))
+    return messages
+
+
+def draw_corpus(problems: list[tuple[Problem, Pipeline]], rng: random.Random) -> Iterator[list[Message]]:
+    """Conversations without end, a generator's and a discriminator's in turn."""
+    while True:
+        problem, pipeline = rng.choice(problems)
+        for role in ROLES:
+            yield draw_conversation(problem, pipeline, role, rng)

@@ -1,0 +1,172 @@
+"""Make the embedded player: `python -m selfplay.tiny.make --output selfplay/tiny/player`.
+
+A byte-level BPE tokenizer and a Qwen2-architecture model of about a million parameters, trained from scratch on fresh
+draws of `corpus.py` over the training split of the procedural family. Dev and test problems are never seen. One thread,
+seeded: the same machine and versions make the same weights.
+
+The tokenizer merges across spaces, so that a common phrase such as `[x for x in xs if x >= ` is one token, and splits
+digits, so that numbers are spelled. Hidden matrices are trained with Muon, everything else with AdamW.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import random
+import time
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import torch
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
+
+from selfplay.game.problems import Problem, load_problems
+from selfplay.tiny.corpus import Message, draw_corpus
+from selfplay.tiny.family import Pipeline, draw_family
+
+VOCABULARY = 640
+PAD, END, USER, ASSISTANT, SYSTEM = SPECIAL = ("<|pad|>", "<|end|>", "<|user|>", "<|assistant|>", "<|system|>")
+CHAT_TEMPLATE = (
+    "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+IGNORED = -100
+Row = tuple[list[int], list[int]]  # ids and labels of one conversation
+
+
+def training_problems() -> list[tuple[Problem, Pipeline]]:
+    problems = [problem for problem in load_problems("procedural") if problem.id.startswith("procedural-train")]
+    return list(zip(problems, draw_family()["train"], strict=True))
+
+
+def make_tokenizer(texts: Iterator[str]) -> PreTrainedTokenizerFast:
+    """Byte-level BPE without a split at spaces; digits, line ends and quotes stand alone."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(r"\d|\n *|'"), behavior="isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=VOCABULARY,
+        special_tokens=list(SPECIAL),
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token=END, pad_token=PAD)
+    fast.chat_template = CHAT_TEMPLATE
+    return fast
+
+
+def make_model(tokenizer: PreTrainedTokenizerFast) -> Qwen2ForCausalLM:
+    config = Qwen2Config(
+        vocab_size=len(tokenizer),
+        hidden_size=128,
+        intermediate_size=384,
+        num_hidden_layers=4,
+        num_attention_heads=4,
+        num_key_value_heads=4,
+        max_position_embeddings=2048,
+        tie_word_embeddings=True,
+        rope_theta=10_000.0,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+        bos_token_id=None,
+    )
+    return Qwen2ForCausalLM(config)
+
+
+def encode(tokenizer: Tokenizer, messages: list[Message]) -> Row:
+    """Ids of a conversation in the chat template, and labels that score what the player says."""
+    special = {name: tokenizer.token_to_id(name) for name in SPECIAL}
+    ids: list[int] = []
+    labels: list[int] = []
+    for message in messages:
+        said = [*tokenizer.encode(message.text, add_special_tokens=False).ids, special[END]]
+        ids += [special[ASSISTANT if message.said_by_player else USER], *said]
+        labels += [IGNORED, *(said if message.said_by_player else [IGNORED] * len(said))]
+    return ids, labels
+
+
+def batches(rows: Iterator[Row], tokens: int, pad: int, rng: random.Random) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """Right-padded batches (ids_BT, labels_BT) of about `tokens` tokens, each of rows alike in length."""
+    while True:
+        pool = sorted(islice(rows, 1024), key=lambda row: len(row[0]))
+        size = 0
+        chunks: list[list[Row]] = [[]]
+        for row in pool:
+            if size + len(row[0]) > tokens:
+                chunks.append([])
+                size = 0
+            chunks[-1].append(row)
+            size += len(row[0])
+        for chunk in rng.sample(chunks, len(chunks)):
+            longest = max(len(ids) for ids, _ in chunk)
+            yield (
+                torch.tensor([ids + [pad] * (longest - len(ids)) for ids, _ in chunk]),
+                torch.tensor([labels + [IGNORED] * (longest - len(labels)) for _, labels in chunk]),
+            )
+
+
+def make_optimizers(model: Qwen2ForCausalLM) -> list[torch.optim.Optimizer]:
+    hidden = [p for n, p in model.named_parameters() if p.ndim == 2 and "embed" not in n]
+    other = [p for n, p in model.named_parameters() if p.ndim != 2 or "embed" in n]
+    return [
+        torch.optim.Muon(hidden, lr=0.02, weight_decay=0.01),
+        torch.optim.AdamW(other, lr=3e-3, betas=(0.9, 0.98), weight_decay=0.0, fused=True),
+    ]
+
+
+def train(model: Qwen2ForCausalLM, rows: Iterator[Row], budget: int, batch: int, seed: int) -> None:
+    """Next-token training on `budget` tokens in all: linear warm-up over 3 %, then cosine to zero."""
+    optimizers = make_optimizers(model)
+    base_rates = [[group["lr"] for group in optimizer.param_groups] for optimizer in optimizers]
+    seen, started = 0, time.monotonic()
+    pad = model.config.pad_token_id
+    for step, (ids, labels) in enumerate(batches(rows, batch, pad, random.Random(seed))):
+        share = seen / budget
+        if share >= 1:
+            return
+        factor = min(1.0, share / 0.03 + 0.05) * 0.5 * (1 + math.cos(math.pi * share))
+        for optimizer, rates in zip(optimizers, base_rates, strict=True):
+            for group, rate in zip(optimizer.param_groups, rates, strict=True):
+                group["lr"] = rate * factor
+        loss = model(input_ids=ids, attention_mask=(ids != pad).long(), labels=labels).loss
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        for optimizer in optimizers:
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+        seen += int((ids != pad).sum())
+        if step % 25 == 0:
+            print(f"step {step:4d}  tokens {seen / 1e6:5.2f}M  loss {loss.item():.4f}  {time.monotonic() - started:5.0f}s", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m selfplay.tiny.make", description=__doc__)
+    parser.add_argument("--output", type=Path, default=Path("selfplay/tiny/player"), help="folder for model and tokenizer")
+    parser.add_argument("--tokens", type=float, default=4.5e6, help="tokens to train on")
+    parser.add_argument("--batch-tokens", type=int, default=6000, help="tokens per step")
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    torch.manual_seed(arguments.seed)
+    problems = training_problems()
+    sample = islice(draw_corpus(problems, random.Random("tokenizer")), 8000)
+    tokenizer = make_tokenizer(message.text for messages in sample for message in messages)
+    model = make_model(tokenizer)
+    corpus = draw_corpus(problems, random.Random(f"corpus {arguments.seed}"))
+    backend = tokenizer.backend_tokenizer
+    train(model, (encode(backend, m) for m in corpus), int(arguments.tokens), arguments.batch_tokens, arguments.seed)
+    model.save_pretrained(arguments.output)
+    tokenizer.save_pretrained(arguments.output)
+    print(f"saved {model.num_parameters():,} parameters to {arguments.output}")
+
+
+if __name__ == "__main__":
+    main()
