@@ -1,0 +1,62 @@
+"""What each role is asked at each stage: Jinja templates from `prompts/`, one per role and stage.
+
+Two styles: `instruct` for instruction-tuned models, `compact` for the embedded player, whose context is short and whose
+words are few. A template sees `problem`, `stage`, `first` (this message opens the conversation), `material` (for the
+discriminator the generator's text of that stage) and `cases` (tests asked for per turn); any other name is an error.
+Left out: turning messages into ids (`Chat` in players.py) and reading the answers (extract.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from selfplay.errors import SelfplayError, UnknownName
+from selfplay.game.episode import Role
+from selfplay.game.problems import Problem
+from selfplay.game.stages import get_stage
+from selfplay.resources import resource
+
+STYLES = ("instruct", "compact")
+
+
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """The messages of one style. `cases`: tests asked for per turn."""
+
+    style: str = "instruct"
+    cases: int = 2
+
+    def __post_init__(self) -> None:
+        if self.style not in STYLES:
+            raise UnknownName("prompt style", self.style, STYLES)
+        if self.cases < 1:
+            raise SelfplayError(f"cases is {self.cases}: ask for at least 1 test per turn")
+
+    def ask(self, problem: Problem, role: Role, stage: int, material: str | None = None, first: bool = False) -> str:
+        """The user message that asks `role` for its turn at `stage`.
+
+        `first`: the message opens the conversation and so carries the problem. `material`: for the discriminator the
+        generator's text of this stage, required; for the generator its own earlier stages, only where each turn is a
+        conversation of its own.
+        """
+        if role == "discriminator" and material is None:
+            raise SelfplayError(f"the discriminator at stage {stage} of {problem.id!r} needs the generator's text to read")
+        names = {"problem": problem, "stage": get_stage(stage), "first": first, "material": material, "cases": self.cases}
+        return _environment(self.style).get_template(f"{role}/{stage}.jinja").render(names)
+
+    def system(self, role: Role) -> str:
+        """The system message of `role`; empty where the style has none."""
+        return _environment(self.style).get_template(f"{role}/system.jinja").render()
+
+
+@cache
+def _environment(style: str) -> Environment:
+    folder: Path = resource("prompts") / style
+    # Prompts are plain text, so nothing is escaped; a name that a template misspells must not vanish.
+    return Environment(  # noqa: S701
+        loader=FileSystemLoader(folder), undefined=StrictUndefined, trim_blocks=False, lstrip_blocks=False
+    )
