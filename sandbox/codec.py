@@ -15,7 +15,7 @@ import json
 import math
 
 EXACT = 1 << 53  # integers below this survive any JSON reader
-MAX_NODES = 400_000
+MAX_NODES = 200_000
 MAX_DEPTH = 100
 
 _to_json = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), check_circular=False).encode

@@ -24,7 +24,9 @@ class UnknownName(SelfplayError):
 
     def __init__(self, kind: str, name: object, known: Iterable[object]) -> None:
         self.kind, self.name, self.known = kind, name, tuple(str(each) for each in known)
-        super().__init__(f"unknown {kind} {name!r}{suggestion(str(name), self.known)}; choose from {', '.join(self.known)}")
+        super().__init__(
+            f"unknown {kind} {name!r}{suggestion(str(name), self.known)}; choose from {', '.join(self.known)}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,6 @@ class ProblemError(SelfplayError):
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """", did you mean 'x'?" where a known name is close, else nothing."""
+    """What to add to an error: `, did you mean 'x'?` where a known name is close, else nothing."""
     close = difflib.get_close_matches(name.lower(), list(known), n=1)
     return f", did you mean {close[0]!r}?" if close else ""

@@ -9,10 +9,12 @@ from __future__ import annotations
 import functools
 from pathlib import Path
 
+from selfplay.errors import SelfplayError
+
 _PACKAGE = Path(__file__).resolve().parent
 
 
-class MissingResource(FileNotFoundError):
+class MissingResource(SelfplayError):
     """A folder that belongs to selfplay is not where an installation puts it."""
 
 

@@ -89,7 +89,7 @@ class Group:
     """
 
     problem: Problem
-    trained: Role | None  # None: both
+    trained: Literal["generator", "discriminator", "both"]
     stage: int
     chains: tuple[Conversation, ...]
     suites: tuple[Conversation, ...]

@@ -58,12 +58,10 @@ _Block = list[tuple[Trained, str]]  # (who learns, label) of each step of one st
 
 
 def _full(budget: _Budget) -> _Block:
-    alternating = islice(cycle(("generator", "discriminator")), budget.k)
-    return [
-        *[("discriminator", "discriminator")] * budget.discriminator,
-        *[("generator", "generator")] * budget.generator,
-        *[(role, "alternating") for role in alternating],
-    ]
+    alternating: list[Trained] = ["generator", "discriminator"]
+    block: _Block = [("discriminator", "discriminator")] * budget.discriminator
+    block += [("generator", "generator")] * budget.generator
+    return block + [(role, "alternating") for role in islice(cycle(alternating), budget.k)]
 
 
 def _joint(budget: _Budget) -> _Block:
@@ -108,7 +106,7 @@ def schedule(
 
 
 def _by_stage(block: _Block, stages: Sequence[int]) -> tuple[Step, ...]:
-    flat = [(stage, place, role, label) for stage in stages for place, (role, label) in enumerate(block, 1)]
+    flat: list[tuple[int, int, Trained, str]] = [(stage, place, role, label) for stage in stages for place, (role, label) in enumerate(block, 1)]
     return tuple(
         Step(index, stage, role, f"stage {stage} {label}", ends_stage=place == len(block))
         for index, (stage, place, role, label) in enumerate(flat)
@@ -116,7 +114,7 @@ def _by_stage(block: _Block, stages: Sequence[int]) -> tuple[Step, ...]:
 
 
 def _single(total: int, stage: int, played: tuple[int, ...]) -> tuple[Step, ...]:
-    roles: tuple[Trained, ...] = ("discriminator", "generator")
+    roles: tuple[Trained, Trained] = ("discriminator", "generator")
     return tuple(
         Step(index, stage, roles[index % 2], f"stage {stage} alternating", index == total - 1, played)
         for index in range(total)

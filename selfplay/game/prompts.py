@@ -44,8 +44,16 @@ class Prompts:
         conversation of its own.
         """
         if role == "discriminator" and material is None:
-            raise SelfplayError(f"the discriminator at stage {stage} of {problem.id!r} needs the generator's text to read")
-        names = {"problem": problem, "stage": get_stage(stage), "first": first, "material": material, "cases": self.cases}
+            raise SelfplayError(
+                f"the discriminator at stage {stage} of {problem.id!r} needs the generator's text to read"
+            )
+        names = {
+            "problem": problem,
+            "stage": get_stage(stage),
+            "first": first,
+            "material": material,
+            "cases": self.cases,
+        }
         return _environment(self.style).get_template(f"{role}/{stage}.jinja").render(names)
 
     def system(self, role: Role) -> str:
@@ -57,6 +65,4 @@ class Prompts:
 def _environment(style: str) -> Environment:
     folder: Path = resource("prompts") / style
     # Prompts are plain text, so nothing is escaped; a name that a template misspells must not vanish.
-    return Environment(  # noqa: S701
-        loader=FileSystemLoader(folder), undefined=StrictUndefined, trim_blocks=False, lstrip_blocks=False
-    )
+    return Environment(loader=FileSystemLoader(folder), undefined=StrictUndefined)

@@ -10,28 +10,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from selfplay.game.episode import Conversation, Group, Role, Turn, TurnKey
+from selfplay.game.episode import Conversation, Group, Turn, TurnKey
+from selfplay.game.phases import Step, Trained
 from selfplay.game.players import Player, Request, Sampling
 from selfplay.game.problems import Problem
 from selfplay.game.prompts import Prompts
 
 PREFIX = -1  # the branch number of the shared prefix
-STAGES = (1, 2, 3, 4, 5)
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """How a group is laid out: G episodes of the trained role, S suites read in a generator step, C further targets."""
+    """How a group is laid out: G episodes of the trained role, S suites read in a generator step, C further targets.
+
+    `num_suites` 0 plays without an adversary: the exam is the problem's baseline cases.
+    """
 
     num_generations: int = 8
     num_suites: int = 2
     num_targets: int = 4
-    stages: tuple[int, ...] = STAGES
     generator: Sampling = field(default_factory=Sampling)
     discriminator: Sampling = field(default_factory=Sampling)
 
-    def seats(self, role: Role | None) -> tuple[int, tuple[int, ...]]:
-        """How many chains are played and which of them each suite reads, when `role` is trained (None: both)."""
+    def seats(self, role: Trained) -> tuple[int, tuple[int, ...]]:
+        """How many chains are played, and which of them each suite reads, when `role` is trained."""
         if role == "generator":
             return self.num_generations, tuple(range(min(self.num_suites, self.num_generations)))
         if role == "discriminator":
@@ -83,39 +85,34 @@ def _prompt(player: Player, prompts: Prompts, seat: Seat, stage: int) -> tuple[T
     return key, player.chat.first(asked, prompts.system(role)), True
 
 
-def play(player: Player, prompts: Prompts, problems: Sequence[Problem], role: Role | None, stage: int, step: int, table: Table) -> list[Group]:
-    """One step's groups, one per problem: branches from `stage`, laid out for training `role` (None: both roles)."""
-    before = [s for s in table.stages if s < stage]
-    after = [s for s in table.stages if s >= stage]
-    num_chains, reads = table.seats(role)
+def play(player: Player, prompts: Prompts, problems: Sequence[Problem], step: Step, table: Table) -> list[Group]:
+    """One step's groups, one per problem: branches from the step's stage, laid out for the role that it trains."""
+    before = [stage for stage in step.played if stage < step.stage]
+    after = [stage for stage in step.played if stage >= step.stage]
+    num_chains, reads = table.seats(step.role)
 
-    opened = [Seat(step, problem, Conversation("generator"), PREFIX) for problem in problems]
-    shared = converse(player, prompts, opened, before, table.generator)
-    chains = converse(
-        player,
-        prompts,
-        [Seat(step, p, prefix, branch) for p, prefix in zip(problems, shared, strict=True) for branch in range(num_chains)],
-        after,
-        table.generator,
-    )
-    chains_P = [tuple(chains[i * num_chains : (i + 1) * num_chains]) for i in range(len(problems))]
+    seats = [Seat(step.index, problem, Conversation("generator"), PREFIX) for problem in problems]
+    shared = converse(player, prompts, seats, before, table.generator)
+    seats = [replace(seat, conversation=c, branch=i) for seat, c in zip(seats, shared, strict=True) for i in range(num_chains)]
+    chains = _rows(converse(player, prompts, seats, after, table.generator), num_chains)
 
-    opened = [Seat(step, p, Conversation("discriminator"), PREFIX, chain) for p, chain in zip(problems, shared, strict=True)]
-    shared = converse(player, prompts, opened, before, table.discriminator) if reads else []
-    suites = converse(
-        player,
-        prompts,
-        [
-            Seat(step, problem, prefix, branch, own[read])
-            for problem, prefix, own in zip(problems, shared, chains_P, strict=True)
-            for branch, read in enumerate(reads)
-        ]
+    seats = [
+        Seat(step.index, problem, Conversation("discriminator"), PREFIX, chain)
+        for problem, chain in zip(problems, shared, strict=True)
         if reads
-        else [],
-        after,
-        table.discriminator,
-    )
-    return [
-        Group(problem, role, stage, chains_P[i], tuple(suites[i * len(reads) : (i + 1) * len(reads)]), reads)
-        for i, problem in enumerate(problems)
     ]
+    shared = converse(player, prompts, seats, before, table.discriminator)
+    seats = [
+        replace(seat, conversation=prefix, branch=branch, chain=own[read])
+        for seat, prefix, own in zip(seats, shared, chains, strict=bool(reads))
+        for branch, read in enumerate(reads)
+    ]
+    suites = _rows(converse(player, prompts, seats, after, table.discriminator), len(reads))
+    return [
+        Group(problem, step.role, step.stage, chains[i], suites[i] if reads else (), reads) for i, problem in enumerate(problems)
+    ]
+
+
+def _rows(conversations: list[Conversation], width: int) -> list[tuple[Conversation, ...]]:
+    """Conversations by problem, `width` to each."""
+    return [tuple(conversations[i : i + width]) for i in range(0, len(conversations), width)] if width else []

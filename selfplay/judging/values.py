@@ -42,7 +42,7 @@ def encode(value: object, *, nodes: int = MAX_NODES, size: int = MAX_BYTES, stri
 
     Raises ValueError beyond `nodes` values, 100 levels or `size` bytes of text, naming the limit.
     """
-    text = dump(_Encoder(nodes, strict).tree(value, MAX_DEPTH))
+    text = dump(_Encoder(nodes, size, strict).tree(value, MAX_DEPTH))
     if len(text) > size:
         raise ValueError(f"value takes {len(text)} bytes, the limit is {size}")
     return text
@@ -54,13 +54,14 @@ def dump(tree: Tree) -> str:
 
 
 class _Encoder:
-    def __init__(self, nodes: int, strict: bool) -> None:
+    def __init__(self, nodes: int, size: int, strict: bool) -> None:
         self.limit = self.left = nodes
+        self.size = self.room = size
         self.strict = strict
 
     def tree(self, value: Any, depth: int) -> Tree:
         kind = type(value)
-        if kind is int and -SMALL < value < SMALL or kind is str or kind is bool or value is None:
+        if kind is int and -SMALL < value < SMALL or kind is bool or value is None:
             self.left -= 1
             if self.left < 0:
                 raise ValueError(f"value holds more than {self.limit} parts")
@@ -74,7 +75,16 @@ class _Encoder:
         if depth <= 0:
             raise ValueError(f"value is nested more than {MAX_DEPTH} deep")
         scalar = _scalar(value)
-        return scalar if scalar is not _NONE else self._container(value, depth - 1)
+        if scalar is _NONE:
+            return self._container(value, depth - 1)
+        self._take(scalar)
+        return scalar
+
+    def _take(self, scalar: Tree) -> None:
+        """Account for long text before it is written: a thousand names of one string share its memory, not its text."""
+        self.room -= len(scalar) if type(scalar) is str else sum(len(part) for part in scalar if type(part) is str)
+        if self.room < 0:
+            raise ValueError(f"value takes more than {self.size} bytes")
 
     def _container(self, value: Any, depth: int) -> Tree:
         if isinstance(value, list):
@@ -119,6 +129,7 @@ def _scalar(value: Any) -> Tree:
 
 
 def integer(value: int) -> Tree:
+    """The tree of an int: a JSON number where every reader keeps it exact, else tagged hexadecimal."""
     return value if -SMALL < value < SMALL else ["I", hex(value)]
 
 
@@ -234,6 +245,14 @@ def number(tree: Tree) -> int | float | complex | None:
     return None
 
 
+def whole(tree: Tree) -> int:
+    """The int that a tree stands for; raises ValueError for any other value."""
+    value = number(tree)
+    if not isinstance(value, int):
+        raise ValueError("not an integer")
+    return value
+
+
 def decode(text: str) -> Any:
     """The object that `text` stands for. Only for text that this process encoded itself."""
     return rebuild(load(text))
@@ -251,7 +270,7 @@ def rebuild(tree: Tree) -> Any:
     if tag == "b" or tag == "B":
         return (bytes if tag == "b" else bytearray).fromhex(parts[0])
     if tag == "r":
-        return range(*(int(rebuild(part)) for part in parts))
+        return range(*map(whole, parts))
     if tag == "o":
         raise ValueError(f"an opaque {parts[0]} cannot be rebuilt")
     return number(tree)

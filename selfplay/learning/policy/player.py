@@ -111,13 +111,18 @@ class Policy:
 
         Rows are padded on the right. `where_BT` must not mark a row's first id: nothing leads to it.
         """
+        active = self.adapters.scoring
         before = where_BT[:, 1:]
         targets = ids_BT[:, 1:][before]
         if not self.fast and not self._plain_head:
             logits = self.model(input_ids=ids_BT, attention_mask=mask_BT, use_cache=False).logits
             return score.from_logits(logits[:, :-1][before], targets, temperature)
-        states, head = self._states(ids_BT, mask_BT)
-        return score.TokenLogprobs.apply(states[:, :-1][before], head, targets, temperature)  # type: ignore[return-value]
+        if self.fast:
+            weights = self._weights(active)
+            states, head = qwen2.hidden_at(weights, ids_BT, where_BT), weights.head
+        else:
+            states, head = self._states(ids_BT, mask_BT)[:, :-1][before], self.model.get_output_embeddings().weight
+        return score.TokenLogprobs.apply(states, head, targets, temperature)  # type: ignore[return-value]
 
     def step(self, role: Role, max_grad_norm: float) -> float:
         """Clips the gradients of `role` to a norm and applies them; their norm before clipping."""
@@ -166,18 +171,13 @@ class Policy:
             self._decoders[role] = known = (version, Decoder(weights, self.chat.end_ids, self.seed, limits))
         return known[1]
 
-    def _states(self, ids_BT: Tensor, mask_BT: Tensor) -> tuple[Tensor, Tensor]:
-        """Hidden states [B, T, H] and the head [V, H] that makes logits of them."""
-        if self.fast:
-            weights = self._weights()
-            return qwen2.hidden(weights, ids_BT), weights.head
-        causal = self.model.get_base_model()
+    def _states(self, ids_BT: Tensor, mask_BT: Tensor) -> Tensor:
+        """Hidden states [B, T, H] before the head, by the model's own forward."""
         self.model.train(self.settings.gradient_checkpointing)
-        out = score.backbone(causal)(input_ids=ids_BT, attention_mask=mask_BT, use_cache=False)
-        return out.last_hidden_state, causal.get_output_embeddings().weight
+        body = score.backbone(self.model.get_base_model())
+        return body(input_ids=ids_BT, attention_mask=mask_BT, use_cache=False).last_hidden_state
 
-    def _weights(self) -> qwen2.Weights:
-        active = self.adapters.scoring
+    def _weights(self, active: Role | None) -> qwen2.Weights:
         if active is not None:
             return qwen2.merged(self.model, active)
         if self._base_weights is None:

@@ -74,7 +74,7 @@ class Decoder:
 
     def _row(self, index: int, request: Request, sampling: Sampling) -> _Row:
         """A conversation that fills the model's positions gets an empty, truncated turn: data, not a crash."""
-        room = self._weights.cos.shape[0] - len(request.ids)
+        room = len(self._weights.turns) - len(request.ids)
         return _Row(index, request.ids, turn_seed(self._seed, request.key), min(sampling.max_tokens, room))
 
     def _play(self, rows: list[_Row], temperature: float) -> None:
@@ -108,14 +108,16 @@ class Decoder:
 
     def _prefill(self, rows: list[_Row]) -> tuple[Tensor, Tensor]:
         """Keys and values of the prompts with room for the turns, and the logits that follow. Equal prompts are fed once."""
-        prompts = list(dict.fromkeys(row.prompt for row in rows))
         room = max(len(row.prompt) + row.limit for row in rows)
-        kv = self._empty(len(prompts), room)
-        known = [self._cache.restore(prompt, kv[:, :, i]) for i, prompt in enumerate(prompts)]
-        logits = torch.empty(len(prompts), self._weights.head.shape[0])
-        for batch in self._batches([len(prompt) - n for prompt, n in zip(prompts, known, strict=True)]):
-            logits[batch] = self._feed(kv, batch, [prompts[i] for i in batch], [known[i] for i in batch])
-        if len(prompts) == len(rows):
+        found = {row.prompt: self._cache.find(row.prompt) for row in rows}
+        prompts = sorted(found, key=lambda prompt: len(prompt) - found[prompt].length)
+        known = [found[prompt].length for prompt in prompts]
+        batches = self._batches(prompts, known)
+        kv = self._empty(len(prompts), max(room, *(max(known[b]) + _steps(prompts[b], known[b]) for b in batches)))
+        for i, prompt in enumerate(prompts):
+            found[prompt].copy(kv[:, :, i])
+        logits = torch.cat([self._feed(kv[:, :, b], prompts[b], known[b]) for b in batches])
+        if len(prompts) == len(rows) and all(row.prompt == prompt for row, prompt in zip(rows, prompts, strict=True)):
             return kv, logits
         place = {prompt: i for i, prompt in enumerate(prompts)}
         chosen = torch.tensor([place[row.prompt] for row in rows])
@@ -126,27 +128,39 @@ class Decoder:
         shape = self._weights.shape
         return torch.zeros(len(self._weights.layers), 2, rows, shape.kv_heads, room, shape.head_size)
 
-    def _batches(self, lengths: list[int]) -> list[list[int]]:
-        """Indices by length, cut so that a padded batch stays within the token limit."""
-        batches: list[list[int]] = []
-        for i in sorted(range(len(lengths)), key=lengths.__getitem__):
-            if not batches or (len(batches[-1]) + 1) * lengths[i] > self._limits.prefill_tokens:
-                batches.append([])
-            batches[-1].append(i)
-        return batches
+    def _batches(self, prompts: list[Ids], known: list[int]) -> list[slice]:
+        """Slices of prompts, sorted by what is left to feed, that stay within the token limit when padded."""
+        cuts = [0]
+        for i, (prompt, length) in enumerate(zip(prompts, known, strict=True)):
+            if i > cuts[-1] and (i + 1 - cuts[-1]) * (len(prompt) - length) > self._limits.prefill_tokens:
+                cuts.append(i)
+        return [slice(a, b) for a, b in zip(cuts, [*cuts[1:], len(prompts)], strict=True)]
 
-    def _feed(self, kv: Tensor, batch: list[int], prompts: list[Ids], known: list[int]) -> Tensor:
+    def _feed(self, kv: Tensor, prompts: list[Ids], known: list[int]) -> Tensor:
+        steps = _steps(prompts, known)
         suffixes = [prompt[n:] for prompt, n in zip(prompts, known, strict=True)]
-        steps = max(map(len, suffixes))
         self.prefilled += sum(map(len, suffixes))
         padded = torch.tensor([suffix + (0,) * (steps - len(suffix)) for suffix in suffixes])
-        width = max(known) + steps  # padding may reach beyond the rows' room
-        chosen = torch.tensor(batch)
-        part = torch.nn.functional.pad(kv[:, :, chosen], (0, 0, 0, max(0, width - kv.shape[4])))
-        states = extend(self._weights, part, padded, torch.tensor(known))
-        kv[:, :, chosen] = part[..., : kv.shape[4], :]
+        states = extend(self._weights, kv, padded, torch.tensor(known))
         last = torch.tensor([len(suffix) - 1 for suffix in suffixes])
-        return states[torch.arange(len(batch)), last] @ self._weights.head.T
+        return states[torch.arange(len(suffixes)), last] @ self._weights.head.T
+
+
+def _steps(prompts: list[Ids], known: list[int]) -> int:
+    return max(len(prompt) - n for prompt, n in zip(prompts, known, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The first `length` keys and values of row `row` in `block`."""
+
+    length: int = 0
+    block: Tensor | None = None
+    row: int = 0
+
+    def copy(self, into: Tensor) -> None:
+        if self.block is not None:
+            into[..., : self.length, :] = self.block[:, :, self.row, :, : self.length]
 
 
 class PrefixCache:
@@ -176,16 +190,13 @@ class PrefixCache:
                 insort(self._rows, ids)
             self._places[ids] = (block, i)
 
-    def restore(self, prompt: Ids, into: Tensor) -> int:
-        """Copies the longest known prefix of `prompt` to `into`; its length, which leaves at least one id to feed."""
+    def find(self, prompt: Ids) -> Found:
+        """The longest known prefix of `prompt` that leaves at least one id to feed."""
         place = bisect_left(self._rows, prompt)
         near = self._rows[max(0, place - 1) : place + 1]
         best = max(near, key=lambda row: _common(row, prompt), default=())
         known = min(_common(best, prompt), len(prompt) - 1)
-        if known:
-            block, i = self._places[best]
-            into[..., :known, :] = block[:, :, i, :, :known]
-        return known
+        return Found(known, *self._places[best]) if known else Found()
 
     def _forget(self) -> None:
         block, rows = self._blocks.popleft()

@@ -1,4 +1,4 @@
-"""Problems: what is asked, how to call the answer, and the cases that come with it. (helper C fills in loading.)"""
+"""What a problem is: what is asked, how to call the answer, and the tests that come with it."""
 
 from __future__ import annotations
 

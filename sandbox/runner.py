@@ -1,0 +1,147 @@
+"""What runs a program: in a child of the zygote, behind its walls, and nowhere else.
+
+Everything here shares its process with the program and is at its mercy: it reports what the program did, and whatever it
+reports is taken as the program's own word. It holds no expected value and decides nothing.
+
+Each report is a frame on the result pipe: length (4 bytes, of what follows), kind (1 byte), body.
+
+    P  the order has been read          L  the program is loaded          N  it could not be: names of the exception
+    V  seconds (8 bytes), canonical text of the value returned            X  seconds, names of the exception raised
+    I  the box failed: why
+"""
+
+import builtins
+import io
+import json
+import os
+import random
+import struct
+import sys
+import types
+from time import process_time
+
+from sandbox import codec
+
+_write, _exit = os.write, os._exit
+_BUILTIN = {id(kind): kind.__name__ for kind in vars(builtins).values() if isinstance(kind, type) and issubclass(kind, BaseException)}
+_BUILTIN_NAMES = frozenset(_BUILTIN.values())
+_SEED = 0
+
+
+class Report:
+    """Writes frames to the zygote."""
+
+    def __init__(self, pipe):
+        self.pipe = pipe
+
+    def __call__(self, kind, body=b""):
+        frame = memoryview(struct.pack("!I", len(body) + 1) + kind + body)
+        while frame:
+            frame = frame[_write(self.pipe, frame) :]
+
+
+def names_of(error):
+    """The names of an exception's classes, most derived first, as JSON. A class that poses as a built-in one is told apart."""
+    classes = type.__dict__["__mro__"].__get__(type(error))[:-1]
+    return json.dumps([_name_of(kind)[:100] for kind in classes[:20]]).encode()
+
+
+def _name_of(kind):
+    if id(kind) in _BUILTIN:
+        return _BUILTIN[id(kind)]
+    name = str.__str__(type.__dict__["__name__"].__get__(kind))
+    return f"solution.{name}" if name in _BUILTIN_NAMES else name
+
+
+def new_module(name):
+    module = types.ModuleType(name)
+    sys.modules[name] = module
+    return module
+
+
+def run_function(source, entry_point, inputs, report, output_bytes):
+    """Loads the source once and calls the entry point with each input, decoded afresh."""
+    function = load(source, entry_point, report)
+    if function is None:
+        return
+    for text in inputs:
+        call(function, text, report, output_bytes)
+
+
+def load(source, entry_point, report):
+    """The entry point, or None after reporting why there is none."""
+    try:
+        random.seed(_SEED)
+        module = new_module("solution")
+        exec(compile(source, "<solution>", "exec", dont_inherit=True), module.__dict__)
+        function = module.__dict__[entry_point]
+        if not callable(function):
+            raise TypeError(f"{entry_point} is not callable")
+    except BaseException as error:
+        report(b"N", names_of(error))
+        return None
+    report(b"L")
+    return function
+
+
+def call(function, text, report, output_bytes):
+    """One call; whatever the program does, one frame says it."""
+    start = process_time()
+    try:
+        random.seed(_SEED)
+        body, kind = codec.encode(function(*codec.decode(text)), output_bytes).encode(), b"V"
+    except BaseException as error:
+        body, kind = names_of(error), b"X"
+    report(kind, struct.pack("!d", process_time() - start) + body)
+
+
+def run_program(source, report):
+    """Runs the source as `__main__` with standard input and output already in place. Returns the exit status."""
+    try:
+        code = compile(source, "solution.py", "exec", dont_inherit=True)
+    except BaseException as error:
+        report(b"N", names_of(error))
+        return 1
+    report(b"L")
+    sys.stdin, sys.stdout = _reader(0), _writer(1)
+    sys.__stdin__, sys.__stdout__ = sys.stdin, sys.stdout
+    start = process_time()
+    try:
+        random.seed(_SEED)
+        main = new_module("__main__")
+        main.__dict__["__file__"] = "solution.py"
+        exec(code, main.__dict__)
+    except SystemExit as error:
+        return max(_finish(), _status_of(error))
+    except BaseException as error:
+        report(b"X", struct.pack("!d", process_time() - start) + names_of(error))
+        _finish()
+        return 1
+    return _finish()
+
+
+def _reader(descriptor):
+    return open(descriptor, encoding="utf-8", errors="surrogateescape", closefd=False)
+
+
+def _writer(descriptor):
+    return io.TextIOWrapper(io.BufferedWriter(io.FileIO(descriptor, "w", closefd=False)), "utf-8", "surrogateescape")
+
+
+def _status_of(error):
+    code = error.code
+    return 0 if code is None else code & 0xFF if isinstance(code, int) else 1
+
+
+def _finish():
+    """What the interpreter does at exit: waits for threads, runs exit handlers, flushes. 1 where output could not be written."""
+    import atexit
+    import threading
+
+    try:
+        threading._shutdown()
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+    except BaseException:
+        return 1
+    return 0

@@ -1,0 +1,227 @@
+"""A discriminator's tests: asserts, test functions or tuples for a function, input and output blocks for a program.
+
+The text that is handed on parses as a whole. What does not parse is salvaged statement by statement, and counted: a
+broken test must cost its writer something, or silence and noise would earn the same. Left out: whether a test means
+anything; that is admission's business (`judging`).
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+
+from selfplay.game.extract.text import Block, blocks, code_like, longest_parseable, outside, without_thinking
+from selfplay.game.problems import Problem, StdinTest
+from selfplay.game.syntax import parsed
+
+_TEST = re.compile(r"""\s*(?:assert\b|self\.assert\w+\(|with\s+[\w.]*raises\w*\(|[(\[]\s*[\[({'"\d-])""", re.IGNORECASE)
+_CONTINUING = (" ", "\t", ")", "]", "}", "else:", "elif ", "except", "finally:")
+_OPEN_LIST = re.compile(r"(?:\w+\s*=\s*)?\[\s*$")
+_BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+`?(assert\b.*?)`?\s*$")
+_TICKS = re.compile(r"^\s*`(assert\b[^`]*)`\W*$")
+_MARK = re.compile(
+    r"""^\W* (?:\w+\s+)? (?:test\s+)? (?:case\s*)? \d* \W* (expected\s+output|input|output) \s*\d*
+        \s*[*_]*\s* (:?) \s*[*_]*\s* (.*?) \s*$""",
+    re.IGNORECASE | re.VERBOSE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Tests:
+    """The tests of one turn.
+
+    `source`: Python text that parses; "" for kind stdio, whose tests are in `stdin`. `critique`: prose before the first
+    test. `salvaged`: tests kept out of a statement or a text that was broken; `dropped`: tests that were lost.
+    """
+
+    __test__ = False  # not a test class of pytest's
+
+    source: str = ""
+    stdin: tuple[StdinTest, ...] = ()
+    critique: str = ""
+    salvaged: int = 0
+    dropped: int = 0
+
+
+def extract_tests(text: str, problem: Problem) -> Tests:
+    """The tests in a discriminator's turn, with what was salvaged and what was dropped."""
+    text = without_thinking(text)
+    if problem.kind == "stdio":
+        return _stdin_tests(text)
+    tree = parsed(text) if "`" not in text else None
+    if tree is not None and all(isinstance(each, ast.Assert) for each in tree.body):
+        return Tests(text.strip())  # the usual turn of the embedded player, read with one parse
+    return _function_tests(text)
+
+
+def _function_tests(text: str) -> Tests:
+    lines = text.split("\n")
+    found = [block for block in blocks(lines) if block.language in ("", "python", "py", "python3")]
+    if found:
+        bare = outside(lines, found)
+        before = lines[: found[0].start]
+        return _salvage("\n".join(block.body for block in found), _prose(before), _tests_in(bare))
+    lines = [_unbulleted(line) for line in lines if not line.lstrip().startswith(("```", "~~~"))]
+    start = next((number for number, line in enumerate(lines) if _starts_code(line)), len(lines))
+    return _salvage("\n".join(lines[start:]), _prose(lines[:start]), 0)
+
+
+def _unbulleted(line: str) -> str:
+    match = _BULLET.match(line) or _TICKS.match(line)
+    return match[1] if match else line
+
+
+def _starts_code(line: str) -> bool:
+    return code_like(line) or _TEST.match(line) is not None
+
+
+def _prose(lines: list[str]) -> str:
+    return "\n".join(lines).strip()
+
+
+def _tests_in(lines: list[str]) -> int:
+    return sum(_TEST.match(line) is not None for line in lines)
+
+
+def _salvage(source: str, critique: str, dropped: int) -> Tests:
+    """`source` if it parses, else the statements of it that do."""
+    tree = parsed(source)
+    if tree is not None:
+        return Tests(_without_harness(source, tree), (), critique, 0, dropped)
+    kept, whole, mended, lost = list[str](), 0, 0, dropped
+    chunks = _chunks(_closed(source.split("\n")))
+    while chunks:
+        taken, used = _statement(chunks)
+        broken = [line for chunk in chunks[:used] for line in chunk]
+        kept += broken[:taken]
+        whole += _tests_in(broken[:taken]) if taken == len(broken) else 0
+        mended += _tests_in(broken[:taken]) if taken < len(broken) else 0
+        lost += _tests_in(broken[taken:])
+        chunks = chunks[used:]
+    rescued = whole + mended if lost > dropped or mended else 0
+    clean = "\n".join(kept)
+    tree = parsed(clean)
+    return Tests(_without_harness(clean, tree) if tree else "", (), critique, rescued, lost)
+
+
+def _chunks(lines: list[str]) -> list[list[str]]:
+    """Top-level statements, roughly: a line without indentation begins one, unless it closes or continues the last."""
+    chunks: list[list[str]] = []
+    for line in lines:
+        continues = not line or line.startswith(_CONTINUING)
+        decorated = bool(chunks) and chunks[-1][-1].startswith("@")
+        if chunks and (continues or decorated):
+            chunks[-1].append(line)
+        else:
+            chunks.append([line])
+    return chunks
+
+
+def _statement(chunks: list[list[str]]) -> tuple[int, int]:
+    """How many lines to keep of the first chunk, and how many chunks these are: it may need the next three to parse."""
+    joined: list[str] = []
+    for used, chunk in enumerate(chunks[:4], 1):
+        joined = joined + chunk
+        if parsed("\n".join(joined)) is not None:
+            return len(joined), used
+    first = chunks[0]
+    taken = longest_parseable(first)
+    return (taken if _tests_in(first[:taken]) else 0), 1
+
+
+def _closed(lines: list[str]) -> list[str]:
+    """A list of pairs that breaks off, closed after its last whole line; any other text as it is."""
+    start = next((number for number, line in enumerate(lines) if _OPEN_LIST.match(line)), None)
+    if start is None or parsed("\n".join(lines)) is not None:
+        return lines
+    for end in range(len(lines) - 1, max(start, len(lines) - 8), -1):
+        if parsed("\n".join([*lines[:end], "]"])) is not None:
+            return [*lines[:end], "]", *lines[end:]]
+    return lines
+
+
+def _without_harness(source: str, tree: ast.Module) -> str:
+    """`source` without what runs tests and is none: main guard, printing, calls of test functions, words of prose."""
+    dropped = [each for each in tree.body if _is_harness(each)]
+    if not dropped:
+        return source.strip("\n")
+    lines = {line for each in dropped for line in range(each.lineno, (each.end_lineno or each.lineno) + 1)}
+    lines -= {line for each in tree.body if each not in dropped for line in (each.lineno, each.end_lineno)}
+    return "\n".join(line for number, line in enumerate(source.split("\n"), 1) if number not in lines).strip("\n")
+
+
+def _is_harness(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.If(test=ast.Compare(left=ast.Name(id="__name__"))):
+            return True
+        case ast.Expr(value=ast.Call(func=ast.Name(id="print")) | ast.Call(func=ast.Attribute(attr="main"))):
+            return True
+        case ast.Expr(value=ast.Call(func=ast.Name(id=name), args=[], keywords=[])):
+            return name.startswith("test")
+        case ast.Expr(value=ast.Name() | ast.Constant()):
+            return True
+        case _:
+            return False
+
+
+def _stdin_tests(text: str) -> Tests:
+    """Pairs of input and output: under a heading or in a block tagged so, fenced or bare."""
+    lines = text.split("\n")
+    parts = _parts(lines, blocks(lines))
+    tests, salvaged, dropped, waiting = list[StdinTest](), 0, 0, None
+    for kind, body, fenced, closed in parts:
+        if kind == "input":
+            dropped += waiting is not None
+            waiting = body
+        elif waiting is None or not closed:  # an output cut short would be a wrong one
+            dropped += 1
+            waiting = None
+        else:
+            tests.append(StdinTest(_line(waiting), _line(body)))
+            salvaged += not fenced
+            waiting = None
+    dropped += waiting is not None
+    begins = (number for number, line in enumerate(lines) if _heading(line) or line.lstrip()[:3] == "```")
+    start = next(begins, len(lines))
+    return Tests("", tuple(tests), _prose(lines[:start]), salvaged, dropped)
+
+
+def _line(text: str) -> str:
+    return f"{text}\n" if text else ""
+
+
+def _heading(line: str) -> tuple[str, str] | None:
+    """("input" or "output", what follows on the same line) for a line such as ### Input or **Output:** 3."""
+    match = _MARK.match(line)
+    if match is None or (match[3] and not match[2]):
+        return None
+    return ("input" if match[1].lower() == "input" else "output"), match[3].strip("`")
+
+
+def _parts(lines: list[str], found: list[Block]) -> list[tuple[str, str, bool, bool]]:
+    """(input or output, text, fenced, closed) in order."""
+    by_start = {block.start: block for block in found}
+    parts: list[tuple[str, str, bool, bool]] = []
+    number, kind, bare = 0, "", list[str]()
+
+    def end_bare() -> None:
+        if kind and any(line.strip() for line in bare):
+            parts.append((kind, "\n".join(bare).strip("\n"), False, True))
+
+    while number < len(lines):
+        block, heading = by_start.get(number), _heading(lines[number])
+        if block is not None:
+            tag = block.language if block.language in ("input", "output") else kind
+            if tag:
+                parts.append((tag, block.body, True, block.closed))
+            number, kind, bare = block.end, "", []
+            continue
+        if heading is not None:
+            end_bare()
+            kind, bare = heading[0], [heading[1]] if heading[1] else []
+        elif kind:
+            bare.append(lines[number])
+        number += 1
+    end_bare()
+    return parts

@@ -1,0 +1,72 @@
+"""How strongly this machine confines a candidate: named tiers, each from walls that were tried, not assumed.
+
+    jailed     Linux: Landlock and seccomp hold, and a box started by root runs its candidates as another user
+    confined   Linux: some of these hold
+    seatbelt   macOS: resource limits and a Seatbelt profile
+    limited    resource limits alone
+    unjailed   nothing: asked for, to demonstrate attacks
+
+Only `jailed` is meant for a model that is trained to win. sandbox/README.md says what each tier promises.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+TIERS = ("unjailed", "limited", "seatbelt", "confined", "jailed")
+
+_WALLS = ("no_new_privs", "landlock", "seccomp", "user")
+_ADVICE = {
+    "no_new_privs": "a Linux kernel of 3.5 or newer",
+    "landlock": "a Linux kernel of 5.13 or newer with Landlock enabled (lsm=landlock,... at boot), in a container whose profile allows it",
+    "seccomp": "a kernel with seccomp filters on x86_64 or aarch64",
+    "user": "an ordinary user instead of root, or a Python that other users can read",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """A tier's name; the walls that are missing with the reason; what would raise the tier."""
+
+    name: str
+    missing: tuple[tuple[str, str], ...] = ()
+    advice: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        gaps = "; ".join(f"{wall}: {reason}" for wall, reason in self.missing)
+        return f"{self.name} (missing {gaps})" if gaps else self.name
+
+    def reaches(self, minimum: str) -> bool:
+        """Whether this tier is at least `minimum`. Raises ValueError for a name that is no tier."""
+        return rank(self.name) >= rank(minimum)
+
+
+def rank(name: str) -> int:
+    if name not in TIERS:
+        raise ValueError(f"{name!r} is no tier: they are {', '.join(TIERS)} (weakest first)")
+    return TIERS.index(name)
+
+
+def tier_of(hello: Mapping[str, Any], jail: bool = True) -> Tier:
+    """The tier that a zygote's report of its walls amounts to."""
+    if not jail:
+        return Tier("unjailed", (("all", "left out on request"),), ("leave the walls on",))
+    walls: Mapping[str, str] = hello["walls"]
+    missing = tuple((wall, walls[wall]) for wall in _WALLS if walls[wall])
+    if sys.platform == "darwin":
+        return Tier("seatbelt", missing, ("Linux (a container or a virtual machine), or E2B",))
+    if not missing:
+        return Tier("jailed")
+    strong = [wall for wall in ("landlock", "seccomp") if not walls[wall]]
+    return Tier("confined" if strong else "limited", missing, tuple(_ADVICE[wall] for wall, _ in missing))
+
+
+def probe() -> Tier:
+    """What this machine offers: starts one zygote, lets it try its walls, ends it. Raises BoxUnavailable."""
+    from selfplay.judging.local import LocalBox
+
+    with LocalBox() as box:
+        return box.confinement

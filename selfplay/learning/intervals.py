@@ -1,0 +1,79 @@
+"""Values with intervals, over problems: percentile bootstrap for means and ratios, jackknife for shares of distinct things.
+
+Problems are resampled, not samples: four answers to one problem are not four observations. Resampling draws a problem
+twice, which makes its cases look repeated, so distinctness over all problems takes the jackknife instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+RESAMPLES = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A figure and its 95 % interval; NaN where nothing was measured."""
+
+    value: float
+    low: float
+    high: float
+
+    def as_json(self) -> dict[str, float | None]:
+        return {name: None if np.isnan(x) else round(float(x), 5) for name, x in asdict(self).items()}
+
+
+NOTHING = Estimate(float("nan"), float("nan"), float("nan"))
+
+
+def ratio(numerators: Sequence[float], denominators: Sequence[float], seed: int = 0) -> Estimate:
+    """Sum of numerators over sum of denominators, one pair per problem; bootstrap over problems (Efron 1979)."""
+    top, bottom = np.asarray(numerators, float), np.asarray(denominators, float)
+    if bottom.sum() == 0:
+        return NOTHING
+    rows = np.random.default_rng(seed).integers(len(top), size=(RESAMPLES, len(top)))
+    below = bottom[rows].sum(1)
+    drawn = top[rows].sum(1)[below > 0] / below[below > 0]
+    low, high = np.percentile(drawn, (2.5, 97.5))
+    return Estimate(float(top.sum() / bottom.sum()), float(low), float(high))
+
+
+def mean(values: Sequence[float], seed: int = 0) -> Estimate:
+    """The mean over problems, each counting once."""
+    return ratio(values, [1.0] * len(values), seed)
+
+
+def distinct_share(items: Sequence[Sequence[Hashable]]) -> Estimate:
+    """Distinct items over items, all problems together; jackknife over problems (Tukey 1958)."""
+    counts: dict[Hashable, int] = {}
+    for item in (item for own in items for item in own):
+        counts[item] = counts.get(item, 0) + 1
+    total, distinct = sum(counts.values()), len(counts)
+    if not total:
+        return NOTHING
+
+    def without(own: Sequence[Hashable]) -> float:
+        gone = sum(own.count(item) == counts[item] for item in set(own))
+        return (distinct - gone) / (total - len(own)) if total > len(own) else distinct / total
+
+    left_out = np.array([without(list(own)) for own in items])
+    error = float(np.sqrt((len(items) - 1) * left_out.var())) if len(items) > 1 else 0.0
+    value = distinct / total
+    return Estimate(value, value - 1.96 * error, value + 1.96 * error)
+
+
+def paired_difference(first: Sequence[float], second: Sequence[float], seed: int = 0) -> Estimate:
+    """Mean of second minus first over the same problems; paired bootstrap."""
+    return mean([b - a for a, b in zip(first, second, strict=True)], seed)
+
+
+def pass_at_k(correct: int, samples: int, k: int) -> float:
+    """Unbiased pass@k from `correct` of `samples` (Chen et al. 2021, arXiv 2107.03374)."""
+    if samples - correct < k:
+        return 1.0
+    return 1.0 - float(np.prod(1.0 - k / np.arange(samples - correct + 1, samples + 1)))
+
+

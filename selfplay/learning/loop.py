@@ -1,0 +1,228 @@
+"""The training loop: play, examine, score, credit, update, record.
+
+Every random choice is keyed by (seed, step, ...), so arms that leave steps out (no adversary, a frozen one) still see the
+same problems in the steps that they share. Each rank plays its own problems; only gradients and records cross.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from selfplay.config import Config
+from selfplay.game.advantages import RunningMeans
+from selfplay.game.episode import ROLES, Role
+from selfplay.game.phases import Step, schedule, trained_stages
+from selfplay.game.problems import Problem
+from selfplay.game.prompts import Prompts
+from selfplay.game.rewards import RewardRule
+from selfplay.game.rollout import Table, play
+from selfplay.judging.exam import Examined, examine
+from selfplay.judging.judge import Judge
+from selfplay.judging.targets import MutantBank
+from selfplay.learning import setup
+from selfplay.learning.credit import Credit, CreditSettings, credit
+from selfplay.learning.evaluate import Evaluator, Measured, Opponent, figures
+from selfplay.learning.policy import Policy
+from selfplay.learning.ranks import Ranks
+from selfplay.learning.records import episode_records, merged, sample_text, step_counts, step_metrics
+from selfplay.learning.scoring import Scored, score
+from selfplay.learning.update import UpdateSettings, UpdateStats, clipped_update
+
+SCHEMA = 1
+
+
+class Recorder(Protocol):
+    """Where a run's records go. Only rank 0's is asked to keep anything."""
+
+    def step(self, metrics: Mapping[str, Any]) -> None: ...
+    def evaluation(self, record: Mapping[str, Any]) -> None: ...
+    def episodes(self, records: Sequence[Mapping[str, Any]]) -> None: ...
+    def sample(self, text: str) -> None: ...
+    def save(self, policy: Policy) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a run ends with. `evaluations` maps `before`, `stage-1` ... `after` to their records."""
+
+    evaluations: Mapping[str, Mapping[str, Any]]
+    steps: int
+    interrupted: bool = False
+
+
+@dataclass(slots=True)
+class Run:
+    """What stays open while a run lasts. `problems` maps a split to its problems; `running` is the advantages' memory."""
+
+    config: Config
+    ranks: Ranks
+    recorder: Recorder
+    policy: Policy
+    prompts: Prompts
+    judge: Judge
+    table: Table
+    rule: RewardRule
+    credit_settings: CreditSettings
+    update_settings: UpdateSettings
+    problems: Mapping[str, Sequence[Problem]]
+    running: RunningMeans = field(default_factory=RunningMeans)
+    bank: MutantBank = field(default_factory=MutantBank)
+    evaluations: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+def train(config: Config, recorder: Recorder, ranks: Ranks | None = None) -> Result:
+    """Train both adapters through the configured schedule, with evaluations before, after each stage and after.
+
+    Ctrl-C ends it in order: the adapters are saved and the result says `interrupted`.
+    """
+    ranks = ranks or Ranks()
+    judge = setup.open_judge(config)
+    try:
+        return _train(open_run(config, recorder, ranks, judge))
+    finally:
+        judge.box.close()
+
+
+def open_run(config: Config, recorder: Recorder, ranks: Ranks, judge: Judge) -> Run:
+    return Run(
+        config,
+        ranks,
+        recorder,
+        policy=setup.open_player(config),
+        prompts=setup.open_prompts(config),
+        judge=judge,
+        table=setup.table(config),
+        rule=setup.reward_rule(config),
+        credit_settings=CreditSettings(config.advantages, config.mask_truncated),
+        update_settings=setup.update_settings(config),
+        problems=setup.open_problems(config, judge),
+    )
+
+
+def _train(run: Run) -> Result:
+    steps = [step for step in planned_steps(run.config)]
+    done = 0
+    try:
+        opponent = _record_opponent(run)
+        _evaluate(run, opponent, "before")
+        for step in steps:
+            train_step(run, step, len(steps))
+            done += 1
+            if step.ends_stage:
+                _evaluate(run, opponent, f"stage-{step.stage}")
+        _evaluate(run, opponent, "after")
+    except KeyboardInterrupt:
+        run.recorder.save(run.policy)
+        return Result(run.evaluations, done, interrupted=True)
+    run.recorder.save(run.policy)
+    return Result(run.evaluations, done)
+
+
+def planned_steps(config: Config) -> list[Step]:
+    """The schedule's steps; without a trained adversary only those that train the generator."""
+    steps = schedule(config.schedule, config.stages, config.n_discriminator_steps, config.n_generator_steps, config.k)
+    return [step for step in steps if config.adversary == "trained" or step.trains("generator")]
+
+
+def train_step(run: Run, step: Step, total: int) -> None:
+    """One step of the game: play, examine, score, credit, update, record."""
+    clock = Clock()
+    groups = play(run.policy, run.prompts, draw_problems(run, step), step, run.table)
+    clock.lap("play")
+    examined = examine(groups, run.judge, run.bank if step.trains("discriminator") else None)
+    clock.lap("judge")
+    scored = score(examined, run.rule, run.config.cases_per_turn)
+    stats: dict[Role, UpdateStats] = {}
+    credits: dict[Role, Credit] = {}
+    for role in trained_roles(run.config, step):
+        stages = trained_stages(step, run.config.trained_stages)
+        credits[role] = credit(scored, role, stages, run.credit_settings, run.running, run.ranks)
+        run.running = credits[role].running
+        stats[role] = clipped_update(run.policy, role, credits[role].samples, run.update_settings, run.ranks)
+    clock.lap("update")
+    _record(run, step, total, scored, credits, stats, clock)
+
+
+def trained_roles(config: Config, step: Step) -> list[Role]:
+    return [r for r in ROLES if step.trains(r) and (r == "generator" or config.adversary == "trained")]
+
+
+def draw_problems(run: Run, step: Step) -> list[Problem]:
+    """This rank's share of the step's problems, drawn without replacement by seed and step alone."""
+    pool = run.problems["train"]
+    rng = random.Random(f"{run.config.seed} problems {step.index}")
+    drawn = rng.sample(range(len(pool)), min(run.config.problems_per_step, len(pool)))
+    return [pool[i] for i in drawn[run.ranks.rank :: run.ranks.size]]
+
+
+@dataclass(slots=True)
+class Clock:
+    """Seconds of each part of a step."""
+
+    started: float = field(default_factory=time.perf_counter)
+    laps: dict[str, float] = field(default_factory=dict)
+
+    def lap(self, name: str) -> None:
+        self.laps[name] = self.seconds - sum(self.laps.values())
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self.started
+
+
+def _record(
+    run: Run,
+    step: Step,
+    total: int,
+    scored: Sequence[Scored],
+    credits: Mapping[Role, Credit],
+    stats: Mapping[Role, UpdateStats],
+    clock: Clock,
+) -> None:
+    counts = merged(run.ranks.gather(step_counts(scored, credits)))
+    records = run.ranks.gather(episode_records(scored, step))
+    if not run.ranks.first:
+        return
+    times = {"seconds": clock.seconds} | {f"seconds/{name}": seconds for name, seconds in clock.laps.items()}
+    head = {"kind": "step", "schema": SCHEMA, "step": step.index, "steps": total, "stage": step.stage}
+    run.recorder.step(head | {"role": step.role, "phase": step.phase} | step_metrics(counts, stats) | times)
+    run.recorder.episodes([record for own in records for record in own])
+    if run.config.sample_every and step.index % run.config.sample_every == 0 and scored:
+        run.recorder.sample(sample_text(scored[0]))
+
+
+def _evaluator(run: Run) -> Evaluator:
+    stages = planned_steps(run.config)[0].played
+    return Evaluator(run.judge, run.prompts, run.bank, run.table, stages, run.config.eval_samples)
+
+
+def _held_out(run: Run, when: str) -> list[Problem]:
+    """This rank's share of the held-out problems: all before and after, fewer in between."""
+    config = run.config
+    count = config.final_eval_problems if when in ("before", "after") else config.eval_problems
+    return list(run.problems[config.eval_split][:count])[run.ranks.rank :: run.ranks.size]
+
+
+def _record_opponent(run: Run) -> Opponent:
+    return _evaluator(run).record_opponent(run.policy, _held_out(run, "before"))
+
+
+def _evaluate(run: Run, opponent: Opponent, when: str) -> None:
+    started = time.perf_counter()
+    measured = _evaluator(run).measure(run.policy, _held_out(run, when), opponent)
+    everyone = sorted((m for own in run.ranks.gather(measured) for m in own), key=lambda m: m.problem)
+    if run.ranks.first:
+        record = evaluation_record(run, when, everyone, time.perf_counter() - started)
+        run.evaluations[when] = record
+        run.recorder.evaluation(record)
+
+
+def evaluation_record(run: Run, when: str, measured: Sequence[Measured], seconds: float) -> dict[str, Any]:
+    head = {"kind": "evaluation", "schema": SCHEMA, "when": when, "split": run.config.eval_split, "problems": len(measured)}
+    values = {name: estimate.as_json() for name, estimate in figures(measured, run.config.eval_samples).items()}
+    detail = {m.problem: {"correct": sum(m.correct), "greedy": m.greedy} for m in measured}
+    return head | values | {"seconds": round(seconds, 2), "by_problem": detail}

@@ -1,0 +1,151 @@
+"""Several processes as one trainer: who am I, collect values, add up gradients, start the others.
+
+Without RANK and WORLD_SIZE in the environment everything happens in one process through the same methods, so no caller asks
+whether it is distributed. Works under torchrun and `accelerate launch`; `launch` starts further processes on this machine
+alone. DistributedDataParallel was left out: wrapped before a switch of adapters it silently stops synchronising.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor
+
+T = TypeVar("T")
+_WATCHED = "SELFPLAY_LAUNCHED"
+
+
+class Ranks:
+    """One process: every collective is the identity."""
+
+    rank = 0
+    size = 1
+
+    @property
+    def first(self) -> bool:
+        """Whether this process prints and writes."""
+        return self.rank == 0
+
+    def gather(self, value: T) -> list[T]:
+        """Everyone's value, in order of rank, on every rank."""
+        return [value]
+
+    def reduce(self, tensor: Tensor) -> Tensor:
+        """The sum over all ranks, in place."""
+        return tensor
+
+    def barrier(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class TorchRanks(Ranks):
+    """Processes joined by torch.distributed: gloo for CPU tensors and objects, NCCL for CUDA tensors."""
+
+    def __init__(self) -> None:
+        cuda = torch.cuda.is_available()
+        if cuda:
+            torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")) % torch.cuda.device_count())
+        torch.distributed.init_process_group("cpu:gloo,cuda:nccl" if cuda else "gloo")
+        self.rank, self.size = torch.distributed.get_rank(), torch.distributed.get_world_size()
+
+    def gather(self, value: T) -> list[T]:
+        values: list[Any] = [None] * self.size
+        torch.distributed.all_gather_object(values, value)
+        return values
+
+    def reduce(self, tensor: Tensor) -> Tensor:
+        torch.distributed.all_reduce(tensor)
+        return tensor
+
+    def barrier(self) -> None:
+        torch.distributed.barrier()
+
+    def close(self) -> None:
+        torch.distributed.destroy_process_group()
+
+
+def connect() -> Ranks:
+    """This process's place among the ranks that the environment names; the only one where it names none.
+
+    Several processes on CPUs take one thread each: the cores are shared among them.
+    """
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        return Ranks()
+    _end_with_parent()
+    if not torch.cuda.is_available():
+        torch.set_num_threads(1)
+    return TorchRanks()
+
+
+@contextmanager
+def launch(size: int, argv: Sequence[str], module: str = "selfplay.train") -> Iterator[None]:
+    """Makes this process rank 0 of `size` and starts the others as `python -m MODULE *argv`; call `connect` inside.
+
+    The others end when the block or this process ends, however it ends. Standard output is rank 0's alone.
+    """
+    if size < 2 or "WORLD_SIZE" in os.environ:
+        yield
+        return
+    place = {"WORLD_SIZE": str(size), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port())}
+    others = [_start(rank, argv, module, place) for rank in range(1, size)]
+    mine = place | {"RANK": "0", "LOCAL_RANK": "0"}
+    os.environ.update(mine)
+    try:
+        yield
+        for other in others:
+            other.wait(timeout=30)
+    finally:
+        for name in mine:
+            os.environ.pop(name, None)
+        for other in others:
+            _stop(other)
+
+
+def _start(rank: int, argv: Sequence[str], module: str, place: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    env = os.environ | place | {"RANK": str(rank), "LOCAL_RANK": str(rank), _WATCHED: "1"}
+    # Its own session, so that Ctrl-C reaches rank 0 alone, which saves and then ends the others.
+    return subprocess.Popen(
+        [sys.executable, "-m", module, *argv],
+        env=env,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(timeout=5)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    if process.stdin:
+        process.stdin.close()
+
+
+def _end_with_parent() -> None:
+    """In a launched process: standard input is a pipe from rank 0, and its end is ours, even if rank 0 was killed."""
+    if os.environ.get(_WATCHED):
+        threading.Thread(target=_exit_at_end_of_input, daemon=True).start()
+
+
+def _exit_at_end_of_input() -> None:
+    while os.read(0, 4096):
+        pass
+    os._exit(1)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]

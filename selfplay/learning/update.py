@@ -1,0 +1,297 @@
+"""The update: a clipped policy-gradient step on one role's adapter, over conversations with scored spans.
+
+    loss = - sum over scored tokens of min(r A, clip(r, 1 - eps_low, 1 + eps_high) A) / number of scored tokens
+    r = pi(token) / pi_old(token), A the advantage of the token's span
+
+Source: PPO's surrogate (Schulman et al. 2017) with the token mean and the two bounds of DAPO (Yu et al. 2025); optional KL to the
+base by the k3 estimator (Schulman 2020). Every conversation is one row: its turns of one role, each span with an advantage of
+its own. The mean runs over the whole batch and all ranks. Old log-probabilities come from the same code as the new
+ones, so the ratio of the first inner step is exactly 1. TRL's trainer was left out (one scalar per completion of one
+policy), and so were a value function and packing of rows (it does not pay on a CPU).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from selfplay.game.episode import Role
+from selfplay.learning.policy.errors import PolicyError
+from selfplay.learning.policy.player import Policy
+from selfplay.learning.ranks import Ranks
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Scored tokens ids[start:end] of one turn, their advantage, and what the sampler said of them (may be empty)."""
+
+    start: int
+    end: int
+    advantage: float
+    logprobs: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One conversation of the trained role. Tokens outside the spans are context."""
+
+    ids: tuple[int, ...]
+    spans: tuple[Span, ...]
+
+    @property
+    def needed(self) -> int:
+        """Tokens up to the end of the last span: what follows changes nothing."""
+        return max((span.end for span in self.spans), default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateSettings:
+    """Knobs, by TRL's names where it has one.
+
+    `temperature`: that of sampling. `micro_batch_tokens`: padded tokens per forward and backward; halve it when memory
+    runs out. `logprob_gap_bound`: nats, mean difference of sampler and trainer that stops the run. `importance_cap`: weight
+    tokens by trainer over sampler, truncated there, where the two differ by design (vLLM); None: off.
+    """
+
+    epsilon: float = 0.2
+    epsilon_high: float | None = None
+    beta: float = 0.0
+    num_iterations: int = 1
+    temperature: float = 1.0
+    max_grad_norm: float = 1.0
+    micro_batch_tokens: int = 4096
+    logprob_gap_bound: float = 1e-4
+    importance_cap: float | None = None
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        high = self.epsilon if self.epsilon_high is None else self.epsilon_high
+        return 1 - self.epsilon, 1 + high
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateStats:
+    """Of one update, over all ranks. `loss`, `kl`, `entropy` and `logprob_gap` are means over scored tokens, of the first inner
+    step (loss, entropy, gap) or the last (kl); `clip_share` and `ratio_max` cover all inner steps; `grad_norm` before clipping.
+    """
+
+    loss: float
+    clip_share: float
+    ratio_max: float
+    kl: float
+    grad_norm: float
+    tokens: int
+    entropy: float
+    logprob_gap: float
+    logprob_gap_max: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """Rows of one micro-batch, right-padded. Per-token tensors [N] follow the rows and their spans in order."""
+
+    ids_BT: Tensor
+    mask_BT: Tensor
+    where_BT: Tensor
+    advantage_N: Tensor
+    sampled_N: Tensor  # the sampler's log-probabilities; NaN where it gave none
+
+
+@dataclass(slots=True)
+class _Tally:
+    """Sums of one inner step on one rank, later over all."""
+
+    tokens: float = 0.0
+    loss: float = 0.0
+    clipped: float = 0.0
+    kl: float = 0.0
+    entropy: float = 0.0
+    gap: float = 0.0
+    gap_tokens: float = 0.0
+
+    def tensor(self) -> Tensor:
+        sums = (self.tokens, self.loss, self.clipped, self.kl, self.entropy, self.gap, self.gap_tokens)
+        return torch.tensor(sums, dtype=torch.float64)
+
+
+def clipped_update(
+    policy: Policy, role: Role, samples: Sequence[Sample], settings: UpdateSettings, ranks: Ranks | None = None
+) -> UpdateStats:
+    """Moves the adapter of `role` by `num_iterations` steps over `samples`, this rank's share of the batch.
+
+    All ranks call it together, also those without samples. Where no rank has a scored token, no optimizer moves.
+    Raises PolicyError where sampler and trainer disagree beyond the bound, before anything has moved.
+    """
+    started = time.perf_counter()
+    ranks = ranks or Ranks()
+    batches = list(micro_batches(samples, settings.micro_batch_tokens, policy.device))
+    old: list[Tensor] = []
+    steps, peaks, norm = [], [1.0, 0.0], 0.0
+    with policy.role(role):
+        for iteration in range(settings.num_iterations):
+            tally = _accumulate(policy, batches, old, settings, peaks)
+            total = _reduce(policy, role, tally, ranks)
+            if not total.tokens:
+                break
+            if iteration == 0:
+                _check_gap(total, settings)
+            norm = policy.step(role, settings.max_grad_norm)
+            steps.append(total)
+    peaks = [max(column) for column in zip(*ranks.gather(peaks), strict=True)]
+    return _stats(steps, peaks, norm, time.perf_counter() - started)
+
+
+def micro_batches(samples: Sequence[Sample], tokens: int, device: torch.device) -> Iterator[_Batch]:
+    """Rows by length, cut so that a padded micro-batch stays within `tokens` (one row may exceed it)."""
+    rows: list[Sample] = []
+    for sample in sorted((s for s in samples if s.spans), key=lambda s: s.needed):
+        if rows and (len(rows) + 1) * sample.needed > tokens:
+            yield _pad(rows, device)
+            rows = []
+        rows.append(sample)
+    if rows:
+        yield _pad(rows, device)
+
+
+def _pad(rows: list[Sample], device: torch.device) -> _Batch:
+    width = rows[-1].needed
+    for row in rows:
+        _check_spans(row)
+    ids = torch.zeros(len(rows), width, dtype=torch.long)
+    mask = torch.zeros(len(rows), width, dtype=torch.long)
+    where = torch.zeros(len(rows), width, dtype=torch.bool)
+    advantage, sampled = torch.zeros(len(rows), width), torch.full((len(rows), width), math.nan)
+    for i, row in enumerate(rows):
+        ids[i, : row.needed] = torch.tensor(row.ids[: row.needed])
+        mask[i, : row.needed] = 1
+        for span in row.spans:
+            where[i, span.start : span.end] = True
+            advantage[i, span.start : span.end] = span.advantage
+            if span.logprobs:
+                sampled[i, span.start : span.end] = torch.tensor(span.logprobs)
+    return _Batch(*(t.to(device) for t in (ids, mask, where, advantage[where], sampled[where])))
+
+
+def _check_spans(row: Sample) -> None:
+    for span in row.spans:
+        _check_span(span, row)
+
+
+def _check_span(span: Span, row: Sample) -> None:
+    if not 0 < span.start <= span.end <= len(row.ids):
+        raise PolicyError(f"span {span.start}:{span.end} lies outside 1:{len(row.ids)}, the ids that can be scored")
+    if span.logprobs and len(span.logprobs) != span.end - span.start:
+        raise PolicyError(f"span {span.start}:{span.end} came with {len(span.logprobs)} log-probabilities; give one per token")
+    if not math.isfinite(span.advantage):
+        raise PolicyError(f"the advantage of span {span.start}:{span.end} is {span.advantage}; mask such turns before the update")
+
+
+def _accumulate(
+    policy: Policy, batches: list[_Batch], old: list[Tensor], settings: UpdateSettings, peaks: list[float]
+) -> _Tally:
+    """One pass: adds the gradients of the summed loss, fills `old` on the first, raises `peaks` (ratio, gap)."""
+    tally, first = _Tally(), not old
+    for i, batch in enumerate(batches):
+        new, entropy = policy.score(batch.ids_BT, batch.mask_BT, batch.where_BT, settings.temperature)
+        if first:
+            old.append(new.detach())
+        ratio = (new - old[i]).exp()
+        loss_N, clipped_N = surrogate(ratio, batch.advantage_N, settings.bounds)
+        if settings.importance_cap is not None:
+            loss_N = loss_N * importance(old[i], batch.sampled_N, settings.importance_cap)
+        if settings.beta:
+            kl_N = k3(new, _base_logprobs(policy, batch, settings.temperature))
+            loss_N = loss_N + settings.beta * kl_N
+            tally.kl += float(kl_N.detach().sum())
+        loss = loss_N.sum()
+        loss.backward()
+        tally.tokens += len(new)
+        tally.loss += float(loss.detach())
+        tally.clipped += float(clipped_N.sum())
+        tally.entropy += float(entropy.sum())
+        peaks[0] = max(peaks[0], float(ratio.detach().max()))
+        if first:
+            _measure_gap(tally, new.detach(), batch.sampled_N, peaks)
+    return tally
+
+
+def surrogate(ratio_N: Tensor, advantage_N: Tensor, bounds: tuple[float, float]) -> tuple[Tensor, Tensor]:
+    """-min(r A, clip(r) A) per token, and where the clip decided."""
+    free, held = ratio_N * advantage_N, ratio_N.clamp(*bounds) * advantage_N
+    return -torch.minimum(free, held), held < free
+
+
+def k3(new_N: Tensor, base_N: Tensor) -> Tensor:
+    """Unbiased, never negative estimate of KL(new || base) per token: q/p - 1 - log(q/p)."""
+    difference = base_N - new_N
+    return difference.exp() - 1 - difference
+
+
+def importance(trainer_N: Tensor, sampler_N: Tensor, cap: float) -> Tensor:
+    """Truncated importance weights min(trainer / sampler, cap); 1 where the sampler said nothing."""
+    return (trainer_N - sampler_N).exp().clamp(max=cap).nan_to_num(nan=1.0)
+
+
+@torch.no_grad()
+def _base_logprobs(policy: Policy, batch: _Batch, temperature: float) -> Tensor:
+    with policy.base():
+        return policy.score(batch.ids_BT, batch.mask_BT, batch.where_BT, temperature)[0]
+
+
+def _measure_gap(tally: _Tally, trainer_N: Tensor, sampler_N: Tensor, peaks: list[float]) -> None:
+    known = ~sampler_N.isnan()
+    gap = (trainer_N - sampler_N)[known].abs()
+    tally.gap += float(gap.sum())
+    tally.gap_tokens += len(gap)
+    peaks[1] = max(peaks[1], float(gap.max()) if len(gap) else 0.0)
+
+
+def _reduce(policy: Policy, role: Role, tally: _Tally, ranks: Ranks) -> _Tally:
+    """Adds up gradients and tallies over all ranks in one flat message; leaves the token mean in the gradients."""
+    parameters = list(policy.adapters.parameters[role].values())
+    if ranks.size == 1 and not tally.tokens:
+        return tally
+    grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
+    flat = torch.cat([*(grad.flatten().double() for grad in grads), tally.tensor().to(policy.device)])
+    ranks.reduce(flat)
+    total = _Tally(*flat[-len(tally.tensor()) :].tolist())
+    offset = 0
+    for parameter in parameters:
+        mean = flat[offset : offset + parameter.numel()] / max(total.tokens, 1.0)
+        parameter.grad = mean.view_as(parameter).to(parameter.dtype)
+        offset += parameter.numel()
+    return total
+
+
+def _check_gap(total: _Tally, settings: UpdateSettings) -> None:
+    gap = total.gap / max(total.gap_tokens, 1.0)
+    if not gap <= settings.logprob_gap_bound:
+        raise PolicyError(
+            f"sampler and trainer differ by {gap:.2e} nats a token where {settings.logprob_gap_bound:.0e} is allowed: the sampler "
+            "may ignore the adapter or use another temperature; where they differ by design raise logprob_gap_bound and set "
+            "importance_cap"
+        )
+
+
+def _stats(steps: list[_Tally], peaks: list[float], norm: float, seconds: float) -> UpdateStats:
+    if not steps:
+        return UpdateStats(0.0, 0.0, 1.0, 0.0, 0.0, 0, 0.0, 0.0, 0.0, seconds)
+    first, last = steps[0], steps[-1]
+    return UpdateStats(
+        loss=first.loss / first.tokens,
+        clip_share=sum(step.clipped for step in steps) / sum(step.tokens for step in steps),
+        ratio_max=peaks[0],
+        kl=last.kl / last.tokens,
+        grad_norm=norm,
+        tokens=int(first.tokens),
+        entropy=first.entropy / first.tokens,
+        logprob_gap=first.gap / max(first.gap_tokens, 1.0),
+        logprob_gap_max=peaks[1],
+        seconds=seconds,
+    )

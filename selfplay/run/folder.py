@@ -1,0 +1,179 @@
+"""The run folder: what a run leaves behind, written so that no interruption spoils what is there.
+
+    config.yaml       the resolved configuration, and what the run was made with (passes back as --config)
+    metrics.jsonl     one line a step (`kind: step`) and one an evaluation (`kind: evaluation`)
+    episodes.jsonl    every episode: turns, verdicts, rewards
+    adapters/         generator and discriminator
+
+A folder that holds another run is refused before anything is loaded; nothing is written before there is something to
+record, so a run that cannot start leaves nothing. A line is written whole or not at all: what a full disk cut off is
+taken back. Left out: fsync (a power cut may cost the last lines; a killed process costs none) and checkpoints.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import math
+import os
+import platform
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Protocol
+
+from selfplay.config import Config
+from selfplay.config.layers import MADE_WITH
+from selfplay.errors import SelfplayError
+
+SCHEMA = 1
+CONFIG, METRICS, EPISODES, ADAPTERS = "config.yaml", "metrics.jsonl", "episodes.jsonl", "adapters"
+_PACKAGES = ("selfplay", "torch", "transformers", "peft", "tokenizers")
+
+
+class RunFolderError(SelfplayError):
+    """The folder of a run cannot be used, or cannot take more."""
+
+
+class Saves(Protocol):
+    """A policy, as far as the folder is concerned."""
+
+    def save(self, folder: Path) -> None:
+        """Writes folder/adapters/generator and folder/adapters/discriminator, whole or not at all."""
+        ...
+
+
+class RunFolder:
+    """A recorder that writes to `config.output_dir`. Raises RunFolderError where that is another run's or cannot be written."""
+
+    def __init__(self, config: Config) -> None:
+        self.path, self.config = Path(config.output_dir), config
+        check_free(self.path)
+        self._facts: dict[str, Any] = {}
+        self._open = False
+
+    def about(self, **facts: Any) -> None:
+        """Facts for config.yaml that are known once the judge and the model are open (tier, parameters ...)."""
+        self._facts |= facts
+
+    def step(self, metrics: Mapping[str, Any]) -> None:
+        self._append(METRICS, [{"kind": "step", "schema": SCHEMA} | dict(metrics)])
+
+    def evaluation(self, record: Mapping[str, Any]) -> None:
+        self._append(METRICS, [{"kind": "evaluation", "schema": SCHEMA} | dict(record)])
+
+    def episodes(self, records: Sequence[Mapping[str, Any]]) -> None:
+        self._append(EPISODES, [{"kind": "episode", "schema": SCHEMA} | dict(record) for record in records])
+
+    def sample(self, text: str) -> None:
+        """Samples are for the reader of the log; the episode itself is in episodes.jsonl."""
+
+    def save(self, policy: Saves) -> None:
+        from safetensors import SafetensorError  # the class a full disk has in the writer of tensors
+
+        self._begin()
+        try:
+            policy.save(self.path)
+        except (OSError, SafetensorError) as error:
+            shutil.rmtree(self.path / f"{ADAPTERS}.partial", ignore_errors=True)
+            raise _trouble(self.path / ADAPTERS, error) from error
+
+    def _append(self, name: str, records: Iterable[Mapping[str, Any]]) -> None:
+        self._begin()
+        append_lines(self.path / name, records)
+
+    def _begin(self) -> None:
+        """Writes config.yaml, the first file of the folder; that nobody else did meanwhile is part of the check."""
+        if self._open:
+            return
+        check_free(self.path)
+        target = self.path / CONFIG
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            with open(target, "x", encoding="utf-8") as file:
+                file.write(self._described())
+        except FileExistsError:
+            raise _taken(self.path, CONFIG) from None
+        except OSError as error:
+            with suppress(OSError):
+                target.unlink()
+                self.path.rmdir()
+            raise _trouble(target, error) from error
+        self._open = True
+
+    def _described(self) -> str:
+        import yaml  # not needed before a run has something to record
+
+        keys = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self.config).items()}
+        return yaml.safe_dump(keys | {MADE_WITH: versions() | self._facts}, sort_keys=False, allow_unicode=True)
+
+
+def check_free(path: Path) -> None:
+    """Raises RunFolderError where `path` holds a run or cannot become a folder that we may write to."""
+    held = next((name for name in (CONFIG, METRICS, EPISODES, ADAPTERS) if (path / name).exists()), None)
+    if held:
+        raise _taken(path, held)
+    nearest = next(each for each in (path, *path.absolute().parents) if each.exists())
+    if not nearest.is_dir():
+        raise RunFolderError(f"output_dir {path}: {nearest} is a file; give another --output-dir")
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise RunFolderError(f"output_dir {path}: no permission to write in {nearest}; give another --output-dir")
+
+
+def append_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
+    """Adds one line of JSON per record, all or none. Raises RunFolderError where the disk does not take them."""
+    data = b"".join(json.dumps(_finite(record), ensure_ascii=False, allow_nan=False).encode() + b"\n" for record in records)
+    try:
+        with open(path, "ab", buffering=0) as file:
+            start = file.seek(0, os.SEEK_END)
+            try:
+                _write(file.fileno(), data)
+            except BaseException:
+                os.ftruncate(file.fileno(), start)
+                raise
+    except OSError as error:
+        raise _trouble(path, error) from error
+
+
+def versions() -> dict[str, str]:
+    """Python and the packages that decide what a run computes."""
+    found = {"python": platform.python_version(), "platform": platform.platform()}
+    for package in _PACKAGES:
+        with suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    """All of it: a write may take less than it was given, on a nearly full disk for instance."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no NaN and no infinity: null."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(name): _finite(each) for name, each in value.items()}
+    return [_finite(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def _taken(path: Path, held: str) -> RunFolderError:
+    return RunFolderError(
+        f"{path} holds another run ({held}); give another folder with --output-dir, or remove this one if it is not needed"
+    )
+
+
+def _trouble(path: Path, error: Exception) -> RunFolderError:
+    full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or "No space left" in str(error)
+    if full:
+        return RunFolderError(
+            f"the disk is full: {path} could not be written; what was written before is whole. "
+            "Free some space or give an --output-dir on another disk"
+        )
+    return RunFolderError(f"{path} could not be written ({error}); give another --output-dir")

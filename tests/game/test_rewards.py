@@ -1,0 +1,262 @@
+"""Each formula with its worked examples."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from math import sqrt
+
+import pytest
+
+from selfplay.errors import UnknownName
+from selfplay.game.rewards import RULES, CaseOutcome, ProgramOutcome, SuiteOutcome, TurnOutcome, get_rule
+from selfplay.game.rewards.outcomes import Verdict
+
+Verdicts = tuple[Verdict, ...]
+
+
+def verdicts(passed: int, total: int, masked: int = 0) -> Verdicts:
+    return ("passed",) * passed + ("failed",) * (total - passed) + ("infra_error",) * masked
+
+
+def program(baseline: Verdicts = (), exam: Verdicts = (), well_formed: Verdicts = ()) -> ProgramOutcome:
+    return ProgramOutcome(True, True, baseline, exam, well_formed)
+
+
+def suite(valid: int, invalid: int = 0, caught: int = 0, passed: int | None = None, unreadable: int = 0) -> SuiteOutcome:
+    """`caught` of the valid cases fail the program; `passed` of all cases pass it, by default all the others."""
+    cases = [CaseOutcome(True, program_failed=n < caught) for n in range(valid)]
+    cases += [CaseOutcome(False, program_failed=False)] * invalid
+    passed = valid + invalid - caught if passed is None else passed
+    turn = TurnOutcome(1, tuple(cases), unreadable, asked=2)
+    return SuiteOutcome((turn,), verdicts(passed, valid + invalid))
+
+
+def pays(name: str, outcome: ProgramOutcome) -> float | None:
+    return get_rule(name).generator(outcome)
+
+
+def pays_suite(name: str, outcome: SuiteOutcome) -> float | None:
+    (reward,) = get_rule(name).discriminator(outcome)
+    return reward
+
+
+def pays_turn(*cases: CaseOutcome, unreadable: int = 0, asked: int = 2, name: str = "adversarial") -> float | None:
+    return pays_suite(name, SuiteOutcome((TurnOutcome(1, cases, unreadable, asked),)))
+
+
+# progressive
+
+
+@pytest.mark.parametrize(("passed", "reward"), [(8, 0.80), (10, 1.00), (0, 0.00)])
+def test_progressive_pays_the_generator_its_pass_rate(passed: int, reward: float):
+    assert pays("progressive", program(well_formed=verdicts(passed, 10))) == pytest.approx(reward)
+
+
+def test_progressive_pays_a_program_that_does_not_load_nothing():
+    assert pays("progressive", ProgramOutcome(False, True, well_formed=("not_collected",) * 3)) == 0
+    assert pays("progressive", ProgramOutcome(False, True)) == 0
+
+
+def test_progressive_pays_a_program_that_times_out_as_a_whole_nothing():
+    assert pays("progressive", program(well_formed=("timeout",) * 3)) == 0
+
+
+def test_progressive_pays_half_without_cases():
+    assert pays("progressive", program()) == 0.5
+
+
+@pytest.mark.parametrize(("valid", "invalid", "reward"), [(10, 0, 0.20), (6, 4, 0.12)])
+def test_progressive_pays_the_discriminator_failures_times_validity(valid: int, invalid: int, reward: float):
+    assert pays_suite("progressive", suite(valid, invalid, passed=8)) == pytest.approx(reward)
+
+
+def test_progressive_pays_a_suite_without_cases_nothing():
+    assert pays_suite("progressive", suite(0)) == 0
+
+
+@pytest.mark.parametrize(("wrong", "reward"), [(0, 0.0), (5, 0.25), (10, 0.0)])
+def test_progressive_has_a_hole_wrong_cases_are_paid_against_a_perfect_program(wrong: int, reward: float):
+    assert pays_suite("progressive", suite(10 - wrong, wrong, passed=10 - wrong)) == pytest.approx(reward)
+
+
+# shifted
+
+
+def test_shifted_counts_baseline_and_the_discriminators_cases_together():
+    assert pays("shifted", program(baseline=verdicts(2, 4), well_formed=verdicts(1, 2))) == 0
+
+
+def test_shifted_pays_a_perfect_program_a_half_and_one_that_does_not_load_minus_a_half():
+    assert pays("shifted", program(baseline=verdicts(2, 2))) == 0.5
+    assert pays("shifted", ProgramOutcome(False, True, baseline=("not_collected",))) == -0.5
+    assert pays("shifted", ProgramOutcome(False, False)) == -0.5
+
+
+@pytest.mark.parametrize(
+    ("outcome", "reward"),
+    [
+        (suite(10), 0.4),
+        (suite(10, caught=10), 1.0),
+        (suite(0, 10), -0.6),
+        (suite(6, 4, caught=2), 0.4 * 0.6 - 0.6 * 0.4 + 0.6 * 0.2),
+        (suite(0), -0.6),
+        (suite(0, unreadable=3), -0.6),
+        (suite(1, unreadable=1), 0.4 * 0.5 - 0.6 * 0.5),
+    ],
+)
+def test_shifted_weighs_valid_invalid_and_caught(outcome: SuiteOutcome, reward: float):
+    assert pays_suite("shifted", outcome) == pytest.approx(reward)
+
+
+# fractional and deepcoder
+
+
+def test_fractional_counts_right_tests_only():
+    outcome = program(baseline=verdicts(1, 2), exam=verdicts(2, 2), well_formed=verdicts(2, 8))
+    assert pays("fractional", outcome) == 0.75
+
+
+def test_fractional_pays_the_share_of_written_cases_that_catch_a_bug():
+    assert pays_suite("fractional", suite(3, 1, caught=1, unreadable=1)) == 0.2
+
+
+@pytest.mark.parametrize(("passed", "reward"), [(4, 1.0), (3, 0.0), (0, 0.0)])
+def test_deepcoder_is_all_or_nothing(passed: int, reward: float):
+    assert pays("deepcoder", program(exam=verdicts(passed, 4))) == reward
+
+
+def test_deepcoder_pays_nothing_without_code_or_without_tests():
+    assert pays("deepcoder", ProgramOutcome(False, False)) == 0
+    assert pays("deepcoder", program()) == 0
+
+
+@pytest.mark.parametrize(("caught", "reward"), [(0, 0.0), (1, 1.0), (3, 1.0)])
+def test_deepcoder_pays_a_suite_that_catches_the_program(caught: int, reward: float):
+    assert pays_suite("deepcoder", suite(3, caught=caught)) == reward
+
+
+# adversarial
+
+
+def test_adversarial_pays_a_perfect_program_one():
+    assert pays("adversarial", program(verdicts(2, 2), verdicts(5, 5))) == pytest.approx(1.0)
+
+
+def test_adversarial_weighs_exam_everything_and_baseline():
+    assert pays("adversarial", program(verdicts(1, 2), verdicts(3, 4))) == pytest.approx(0.4 * 0.75 + 0.2 * 0.5)
+
+
+def test_adversarial_wants_exam_and_baseline_for_the_bonus():
+    assert pays("adversarial", program(verdicts(1, 2), verdicts(4, 4))) == pytest.approx(0.4 + 0.2 * 0.5)
+
+
+def test_adversarial_counts_the_baseline_for_an_empty_exam():
+    assert pays("adversarial", program(verdicts(1, 2))) == pytest.approx(0.4 * 0.5 + 0.2 * 0.5)
+    assert pays("adversarial", program(verdicts(2, 2))) == pytest.approx(1.0)
+
+
+def test_adversarial_counts_the_exam_for_an_empty_baseline():
+    assert pays("adversarial", program(exam=verdicts(1, 2))) == pytest.approx(0.4 * 0.5 + 0.2 * 0.5)
+
+
+def test_adversarial_pays_nothing_without_code_or_any_test():
+    assert pays("adversarial", ProgramOutcome(False, False, baseline=verdicts(0, 2))) == 0
+    assert pays("adversarial", program()) == 0
+
+
+def test_a_valid_case_earns_its_weight_and_its_kills():
+    case = CaseOutcome(True, killed=(True, False, True, False))
+    assert pays_turn(case, asked=1) == pytest.approx(0.6 + 0.5)
+
+
+def test_an_invalid_or_repeated_case_earns_nothing():
+    assert pays_turn(CaseOutcome(False, killed=(True,)), CaseOutcome(True, fresh=False, killed=(True,))) == 0
+
+
+def test_a_case_that_several_suites_hold_is_worth_less():
+    assert pays_turn(CaseOutcome(True, shared=4), asked=1) == pytest.approx(0.6 / sqrt(4))
+
+
+def test_one_safe_case_does_not_beat_two():
+    safe = CaseOutcome(True, killed=(True,))
+    assert pays_turn(safe) == pytest.approx(0.8)
+    assert pays_turn(safe, safe) == pytest.approx(1.6)
+
+
+def test_no_more_cases_are_paid_than_were_asked_for():
+    safe = CaseOutcome(True)
+    assert pays_turn(*[safe] * 4) == pytest.approx(2 * 0.6 / 4)
+
+
+def test_cases_are_paid_in_the_order_written():
+    invalid, valid = CaseOutcome(False), CaseOutcome(True)
+    assert pays_turn(invalid, invalid, valid) == 0
+
+
+def test_unreadable_tests_enlarge_the_denominator():
+    assert pays_turn(CaseOutcome(True), unreadable=2) == pytest.approx(0.6 / 3)
+
+
+def test_an_empty_turn_earns_nothing():
+    assert pays_turn() == 0
+
+
+def test_each_turn_is_paid_for_its_own_cases():
+    outcome = SuiteOutcome((TurnOutcome(1, (CaseOutcome(True),), 0, 1), TurnOutcome(2, (CaseOutcome(False),), 0, 1)))
+    assert get_rule("adversarial").discriminator(outcome) == (0.6, 0.0)
+
+
+def test_novel_kills_halves_a_kill_that_the_baseline_makes():
+    case = CaseOutcome(True, killed=(True, True, False, False), killed_by_baseline=(True, False, True, False))
+    assert pays_turn(case, asked=1, name="novel_kills") == pytest.approx(0.6 + 1.5 / 4)
+    assert pays_turn(case, asked=1) == pytest.approx(0.6 + 2 / 4)
+
+
+def test_a_rules_weight_can_be_changed():
+    rule = get_rule("adversarial")
+    mine = replace(rule, discriminator=partial(rule.discriminator, validity_weight=0.3))
+    assert mine.discriminator(SuiteOutcome((TurnOutcome(1, (CaseOutcome(True),), 0, 1),))) == (0.3,)
+
+
+# infrastructure
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_a_verdict_lost_to_infrastructure_changes_no_count(name: str):
+    whole = program(verdicts(1, 2), verdicts(2, 3), verdicts(2, 4))
+    masked = program(verdicts(1, 2, 1), verdicts(2, 3, 2), verdicts(2, 4, 3))
+    assert pays(name, whole) == pays(name, masked)
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_a_program_lost_to_infrastructure_has_no_reward(name: str):
+    lost: Verdicts = ("infra_error",) * 2
+    assert pays(name, ProgramOutcome(False, True, lost, lost, lost)) is None
+
+
+@pytest.mark.parametrize("name", [rule.name for rule in RULES.values() if not rule.per_turn])
+def test_a_suite_whose_program_was_lost_has_no_reward(name: str):
+    turn = TurnOutcome(1, (CaseOutcome(True), CaseOutcome(True)), 0, 2)
+    assert pays_suite(name, SuiteOutcome((turn,), ("infra_error", "infra_error"))) is None
+
+
+# the registry
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_a_rule_pays_per_turn_or_once_as_it_says(rule):
+    turns = tuple(TurnOutcome(stage, (CaseOutcome(True, killed_by_baseline=()),), 0, 2) for stage in range(1, 6))
+    rewards = rule.discriminator(SuiteOutcome(turns, ("passed",) * 5))
+    assert len(rewards) == (5 if rule.per_turn else 1)
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_every_rule_prefers_the_better_program(name: str):
+    good, bad = (program(verdicts(n, 2), verdicts(n, 2), verdicts(n, 2)) for n in (2, 0))
+    assert (pays(name, good) or 0) > (pays(name, bad) or 0)
+
+
+def test_an_unknown_rule_names_the_nearest():
+    with pytest.raises(UnknownName, match="did you mean 'progressive'"):
+        get_rule("progresive")

@@ -1,0 +1,177 @@
+"""Two adapters on one base: switching, isolation, digests, files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from selfplay.game.episode import ROLES, Role
+from selfplay.game.players import Sampling
+from selfplay.learning.policy.errors import PolicyError
+from selfplay.learning.policy.player import Policy, PolicySettings, open_policy
+from tests.learning.conftest import build_model, request, stir
+
+IDS = torch.tensor([[5, 9, 17, 30, 11]])
+WHERE = torch.tensor([[False, True, True, True, True]])
+
+
+def scored(policy: Policy, temperature: float = 1.0) -> torch.Tensor:
+    return policy.score(IDS, torch.ones_like(IDS), WHERE, temperature)[0]
+
+
+def reference(policy: Policy, role: Role) -> torch.Tensor:
+    """The transformers forward, adapters live."""
+    with policy.role(role), torch.no_grad():
+        logits = policy.model(input_ids=IDS).logits[:, :-1]
+    return torch.log_softmax(logits, -1).gather(2, IDS[:, 1:, None])[0, :, 0]
+
+
+@pytest.mark.parametrize("fast", [None, False])
+@pytest.mark.parametrize("role", ROLES)
+def test_scores_equal_the_transformers_forward(tokenizer: Any, role: Role, fast: bool | None) -> None:
+    policy = stir(Policy(build_model(), tokenizer, PolicySettings(rank=4, fast=fast)))
+    with policy.role(role):
+        assert torch.allclose(scored(policy), reference(policy, role), atol=1e-5)
+
+
+@pytest.mark.parametrize("fast", [None, False])
+def test_gradients_of_a_score_equal_those_of_the_transformers_forward(tokenizer: Any, fast: bool | None) -> None:
+    policy = stir(Policy(build_model(), tokenizer, PolicySettings(rank=4, fast=fast)))
+    weights = torch.tensor([1.0, -2.0, 0.5, 3.0])
+    parameters = list(policy.adapters.parameters["generator"].values())
+    with policy.role("generator"):
+        ours = torch.autograd.grad((scored(policy) * weights).sum(), parameters)
+        logits = policy.model(input_ids=IDS).logits[:, :-1]
+        theirs = torch.log_softmax(logits, -1).gather(2, IDS[:, 1:, None])[0, :, 0]
+        expected = torch.autograd.grad((theirs * weights).sum(), parameters)
+    for own, want in zip(ours, expected, strict=True):
+        assert torch.allclose(own, want, rtol=1e-3, atol=1e-5)
+
+
+def test_the_two_roles_play_differently_and_not_like_the_base(policy: Policy) -> None:
+    scores = []
+    for block in (policy.role("generator"), policy.role("discriminator"), policy.base()):
+        with block, torch.no_grad():
+            scores.append(scored(policy))
+    assert not any(torch.allclose(a, b, atol=1e-3) for a, b in zip(scores, scores[1:] + scores[:1], strict=True))
+
+
+def test_fresh_adapters_leave_the_base_as_it_is(tokenizer: Any) -> None:
+    policy = Policy(build_model(), tokenizer)
+    with policy.base(), torch.no_grad():
+        base = scored(policy)
+    with policy.role("generator"), torch.no_grad():
+        assert torch.equal(scored(policy), base)
+
+
+def test_the_base_inside_a_role_returns_to_the_role(policy: Policy) -> None:
+    with policy.role("generator"):
+        with policy.base():
+            pass
+        policy.adapters.check("generator")
+        assert policy.adapters.scoring == "generator"
+
+
+def test_changing_role_inside_another_is_refused(policy: Policy) -> None:
+    with policy.role("generator"), pytest.raises(PolicyError, match="leave that block"), policy.role("discriminator"):
+        pass
+
+
+def test_scoring_outside_a_role_is_refused(policy: Policy) -> None:
+    with pytest.raises(PolicyError, match="no role is active"):
+        scored(policy)
+
+
+def test_an_adapter_switched_behind_our_back_is_noticed(policy: Policy) -> None:
+    policy.model.set_adapter("discriminator")
+    with pytest.raises(PolicyError, match="outside policy.role"), policy.role("generator"):
+        pass
+
+
+def test_only_the_active_role_asks_for_gradients(policy: Policy) -> None:
+    with policy.role("discriminator"):
+        asking = {name for name, parameter in policy.model.named_parameters() if parameter.requires_grad}
+    assert asking == set(policy.adapters.parameters["discriminator"])
+    assert not any(parameter.requires_grad for parameter in policy.model.parameters())
+
+
+def test_the_same_seed_makes_the_same_adapters_and_another_does_not(tokenizer: Any) -> None:
+    first, same, other = (Policy(build_model(), tokenizer, seed=seed) for seed in (3, 3, 4))
+    assert first.digest("generator") == same.digest("generator") != other.digest("generator")
+    assert first.digest("generator") != first.digest("discriminator")
+
+
+def test_adapters_survive_a_round_trip_to_disk(policy: Policy, tokenizer: Any, tmp_path: Path) -> None:
+    policy.save(tmp_path)
+    policy.save(tmp_path)  # over itself
+    other = Policy(build_model(), tokenizer, PolicySettings(rank=4, alpha=8), seed=9)
+    other.load(tmp_path)
+    assert [other.digest(role) for role in ROLES] == [policy.digest(role) for role in ROLES]
+    assert sorted(path.name for path in (tmp_path / "adapters").iterdir() if path.is_dir()) == sorted(ROLES)
+    assert not (tmp_path / "adapters.old").exists()
+
+
+def test_loaded_adapters_are_what_is_sampled(policy: Policy, tokenizer: Any, tmp_path: Path) -> None:
+    policy.save(tmp_path)
+    other = Policy(build_model(), tokenizer, PolicySettings(rank=4, alpha=8), seed=0)
+    asked = [request((5, 9, 17))]
+    other.complete("generator", asked, Sampling(0.0, 8))
+    other.load(tmp_path)
+    played = [p.complete("generator", asked, Sampling(0.0, 8)) for p in (policy, other)]
+    assert played[0] == played[1]
+
+
+def test_optimizers_resume_where_they_stopped(policy: Policy, tokenizer: Any, tmp_path: Path) -> None:
+    def one_step(policy: Policy) -> None:
+        with policy.role("generator"):
+            scored(policy).sum().backward()
+            policy.step("generator", 1.0)
+
+    one_step(policy)
+    policy.save(tmp_path, optimizers=True)
+    other = Policy(build_model(), tokenizer, PolicySettings(rank=4, alpha=8), seed=9)
+    other.load(tmp_path, optimizers=True)
+    for each in (policy, other):
+        one_step(each)
+    assert other.digest("generator") == policy.digest("generator")
+
+
+def test_a_saved_adapter_names_its_base(model_folder: Path, tmp_path: Path) -> None:
+    open_policy(model_folder, device="cpu").save(tmp_path)
+    config = json.loads((tmp_path / "adapters" / "generator" / "adapter_config.json").read_text())
+    assert config["base_model_name_or_path"] == str(model_folder)
+
+
+def test_a_folder_without_a_tokenizer_is_named(tmp_path: Path) -> None:
+    build_model().save_pretrained(tmp_path)
+    with pytest.raises(PolicyError, match="holds no tokenizer"):
+        open_policy(tmp_path, device="cpu")
+
+
+def test_a_folder_without_adapters_is_named(policy: Policy, tmp_path: Path) -> None:
+    with pytest.raises(PolicyError, match="holds no adapter"):
+        policy.load(tmp_path)
+
+
+def test_adapters_of_another_rank_change_nothing(policy: Policy, tokenizer: Any, tmp_path: Path) -> None:
+    Policy(build_model(), tokenizer, PolicySettings(rank=2)).save(tmp_path)
+    before = [policy.digest(role) for role in ROLES]
+    with pytest.raises(PolicyError, match="another model or rank"):
+        policy.load(tmp_path)
+    assert [policy.digest(role) for role in ROLES] == before
+
+
+@pytest.mark.gpu
+def test_a_cuda_policy_learns_one_role_and_leaves_the_other(tokenizer: Any) -> None:
+    policy = Policy(build_model().to("cuda"), tokenizer, PolicySettings(rank=4))
+    before = {role: policy.digest(role) for role in ROLES}
+    with policy.role("generator"):
+        ids, where = IDS.cuda(), WHERE.cuda()
+        policy.score(ids, torch.ones_like(ids), where, 1.0)[0].sum().backward()
+        policy.step("generator", 1.0)
+    assert policy.digest("generator") != before["generator"] and policy.digest("discriminator") == before["discriminator"]
+    assert len(policy.complete("generator", [request((5, 9, 17))], Sampling(1.0, 4))[0].ids) <= 4

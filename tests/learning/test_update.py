@@ -1,0 +1,204 @@
+"""The update's invariants: who moves, what the gradient is, what is counted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+import torch
+
+from selfplay.game.players import Sampling
+from selfplay.learning.policy.errors import PolicyError
+from selfplay.learning.policy.player import Policy
+from selfplay.learning.ranks import Ranks
+from selfplay.learning.update import Sample, Span, UpdateSettings, clipped_update, importance, k3, surrogate
+from tests.learning.conftest import request
+
+SETTINGS = UpdateSettings(max_grad_norm=math.inf)
+
+
+def sample(seed: int, spans: Sequence[tuple[int, int, float]], length: int = 20) -> Sample:
+    ids = tuple(torch.randint(5, 290, (length,), generator=torch.Generator().manual_seed(seed)).tolist())
+    return Sample(ids, tuple(Span(*span) for span in spans))
+
+
+SAMPLES = [
+    sample(0, [(3, 8, 1.0), (12, 18, -0.5)]),
+    sample(1, [(4, 9, -1.0)], length=12),
+    sample(2, [(10, 20, 0.7)]),
+    sample(3, [(1, 4, 2.0)], length=6),
+]
+
+
+class Watched(Ranks):
+    """One process that keeps the last reduced message: summed gradients, then the tally."""
+
+    def reduce(self, tensor: torch.Tensor) -> torch.Tensor:
+        self.message = tensor.clone()
+        return tensor
+
+
+def gradient(policy: Policy, samples: Sequence[Sample], settings: UpdateSettings = SETTINGS) -> torch.Tensor:
+    """The token mean's gradient of the generator at the first inner step, flat."""
+    watched = Watched()
+    stats = clipped_update(policy, "generator", samples, settings, watched)
+    return (watched.message[:-7] / stats.tokens).float()
+
+
+def reinforce(policy: Policy, samples: Sequence[Sample], temperature: float = 1.0) -> torch.Tensor:
+    """Hand-written: row by row through transformers, -sum A log p / tokens."""
+    loss, tokens = torch.zeros(()), 0
+    parameters = list(policy.adapters.parameters["generator"].values())
+    with policy.role("generator"):
+        for row in samples:
+            logits = policy.model(input_ids=torch.tensor([row.ids])).logits[0] / temperature
+            for span in row.spans:
+                for position in range(span.start, span.end):
+                    loss = loss - span.advantage * torch.log_softmax(logits[position - 1], -1)[row.ids[position]]
+                    tokens += 1
+        grads = torch.autograd.grad(loss / tokens, parameters)
+    return torch.cat([grad.flatten() for grad in grads])
+
+
+def test_an_update_moves_its_role_and_nothing_else(policy: Policy) -> None:
+    before = {role: policy.digest(role) for role in ("generator", "discriminator", None)}
+    ids = torch.tensor([SAMPLES[0].ids])
+    where = torch.arange(20)[None] > 0
+    with policy.base(), torch.no_grad():
+        base = policy.score(ids, torch.ones_like(ids), where, 1.0)[0]
+    for role, idle in (("generator", "discriminator"), ("discriminator", "generator")):
+        held = policy.digest(idle)
+        clipped_update(policy, role, SAMPLES, SETTINGS)
+        assert policy.digest(role) != before[role] and policy.digest(idle) == held
+    assert policy.digest(None) == before[None]
+    with policy.base(), torch.no_grad():
+        assert torch.equal(policy.score(ids, torch.ones_like(ids), where, 1.0)[0], base)
+
+
+def test_the_gradient_is_that_of_reinforce(policy: Policy) -> None:
+    expected = reinforce(policy, SAMPLES)
+    assert torch.allclose(gradient(policy, SAMPLES), expected, rtol=1e-3, atol=1e-6)
+
+
+def test_temperature_is_applied_in_scoring(policy: Policy) -> None:
+    expected = reinforce(policy, SAMPLES, temperature=0.7)
+    settings = replace(SETTINGS, temperature=0.7)
+    assert torch.allclose(gradient(policy, SAMPLES, settings), expected, rtol=1e-3, atol=1e-6)
+
+
+def test_micro_batches_add_up_to_the_batch(policy: Policy) -> None:
+    digest = policy.digest("generator")
+    whole = gradient(policy, SAMPLES)
+    policy_again = _fresh(policy, digest)
+    split = gradient(policy_again, SAMPLES, replace(SETTINGS, micro_batch_tokens=20))
+    assert torch.allclose(whole, split, rtol=1e-4, atol=1e-7)
+
+
+def _fresh(policy: Policy, digest: str) -> Policy:
+    from tests.learning.conftest import build_model, stir
+
+    other = stir(Policy(build_model(), policy.tokenizer, policy.settings, seed=0))
+    assert other.digest("generator") == digest
+    return other
+
+
+def test_the_ratio_is_exactly_one_at_the_first_inner_step(policy: Policy) -> None:
+    stats = clipped_update(policy, "generator", SAMPLES, SETTINGS)
+    assert stats.ratio_max == 1.0 and stats.clip_share == 0.0
+
+
+def test_a_second_inner_step_clips(policy: Policy) -> None:
+    for group in policy.optimizers["generator"].param_groups:
+        group["lr"] = 0.1
+    stats = clipped_update(policy, "generator", SAMPLES, replace(SETTINGS, num_iterations=2))
+    assert stats.ratio_max > 1.2 and stats.clip_share > 0.05
+
+
+def test_the_surrogate_is_the_lower_of_free_and_clipped() -> None:
+    ratio = torch.tensor([1.0, 1.5, 0.5, 1.5, 0.5])
+    advantage = torch.tensor([1.0, 1.0, 1.0, -1.0, -1.0])
+    loss, clipped = surrogate(ratio, advantage, (0.8, 1.2))
+    assert torch.allclose(loss, torch.tensor([-1.0, -1.2, -0.5, 1.5, 0.8]))
+    assert clipped.tolist() == [False, True, False, False, True]
+
+
+def test_the_kl_estimate_is_zero_for_the_base_and_positive_else() -> None:
+    logprobs = torch.log(torch.tensor([0.2, 0.5]))
+    assert torch.equal(k3(logprobs, logprobs), torch.zeros(2))
+    assert torch.allclose(k3(torch.tensor([math.log(0.5)]), torch.tensor([math.log(0.25)])), torch.tensor([0.5 - 1 + math.log(2)]))
+
+
+def test_importance_weights_are_truncated_and_one_where_unknown() -> None:
+    weights = importance(torch.log(torch.tensor([0.5, 0.9, 0.1])), torch.log(torch.tensor([0.25, 0.1, math.nan])), 3.0)
+    assert torch.allclose(weights, torch.tensor([2.0, 3.0, 1.0]))
+
+
+def test_a_penalty_on_kl_pulls_towards_the_base(policy: Policy) -> None:
+    flat = [replace(row, spans=tuple(replace(span, advantage=0.0) for span in row.spans)) for row in SAMPLES]
+    kls = [clipped_update(policy, "generator", flat, replace(SETTINGS, beta=1.0)).kl for _ in range(8)]
+    assert 0 < kls[-1] < 0.8 * kls[0]
+
+
+def test_tokens_entropy_and_loss_are_means_over_scored_tokens(policy: Policy) -> None:
+    stats = clipped_update(policy, "generator", SAMPLES, SETTINGS)
+    advantages = [(8 - 3) * 1.0 + (18 - 12) * -0.5, (9 - 4) * -1.0, 10 * 0.7, 3 * 2.0]
+    assert stats.tokens == 29
+    assert stats.loss == pytest.approx(-sum(advantages) / 29, rel=1e-5)
+    assert 0 < stats.entropy < math.log(320)
+
+
+def test_what_was_sampled_is_scored_alike(policy: Policy) -> None:
+    asked = [request((5, 6, 7, 8), branch=branch) for branch in range(4)]
+    done = policy.complete("generator", asked, Sampling(0.7, 15))
+    samples = [
+        Sample(a.ids + d.ids, (Span(4, 4 + len(d.ids), 1.0, d.logprobs),)) for a, d in zip(asked, done, strict=True)
+    ]
+    stats = clipped_update(policy, "generator", samples, replace(SETTINGS, temperature=0.7))
+    assert 0 < stats.logprob_gap < 1e-5 and stats.logprob_gap_max < 1e-4
+
+
+def test_a_sampler_that_disagrees_stops_the_run_before_anything_moves(policy: Policy) -> None:
+    asked = [request((5, 6, 7, 8))]
+    done = policy.complete("discriminator", asked, Sampling(1.0, 15))[0]  # the wrong adapter
+    before = policy.digest("generator")
+    wrong = Sample(asked[0].ids + done.ids, (Span(4, 4 + len(done.ids), 1.0, done.logprobs),))
+    with pytest.raises(PolicyError, match="sampler and trainer differ"):
+        clipped_update(policy, "generator", [wrong], SETTINGS)
+    assert policy.digest("generator") == before
+
+
+def test_without_scored_tokens_no_optimizer_moves(policy: Policy) -> None:
+    before = policy.digest("generator")
+    stats = clipped_update(policy, "generator", [Sample((5, 6, 7), ())], SETTINGS)
+    assert (stats.tokens, stats.grad_norm) == (0, 0.0) and policy.digest("generator") == before
+
+
+def test_tokens_after_the_last_span_change_nothing(policy: Policy) -> None:
+    digest = policy.digest("generator")
+    longer = [Sample(row.ids + (9, 9, 9), row.spans) for row in SAMPLES]
+    expected = gradient(policy, SAMPLES)
+    assert torch.equal(gradient(_fresh(policy, digest), longer), expected)
+
+
+def test_gradients_are_clipped_to_the_norm(policy: Policy) -> None:
+    with policy.role("generator"):
+        for parameter in policy.adapters.parameters["generator"].values():
+            parameter.grad = torch.ones_like(parameter)
+        size = sum(p.numel() for p in policy.adapters.parameters["generator"].values())
+        assert policy.step("generator", 1.0) == pytest.approx(math.sqrt(size), rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("span", "message"),
+    [
+        (Span(0, 3, 1.0), "outside 1:20"),
+        (Span(5, 21, 1.0), "outside 1:20"),
+        (Span(5, 8, 1.0, (0.1,)), "one per token"),
+        (Span(5, 8, math.nan), "mask such turns"),
+    ],
+)
+def test_a_span_that_cannot_be_scored_is_named(policy: Policy, span: Span, message: str) -> None:
+    with pytest.raises(PolicyError, match=message):
+        clipped_update(policy, "generator", [Sample(SAMPLES[0].ids, (span,))], SETTINGS)
