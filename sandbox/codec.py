@@ -78,7 +78,7 @@ class Encoder:
 
     def _complex(self, value, depth):
         real, imaginary = complex.real.__get__(value), complex.imag.__get__(value)
-        return '["c","%s","%s"]' % (float.__repr__(real), float.__repr__(imaginary))
+        return f'["c","{float.__repr__(real)}","{float.__repr__(imaginary)}"]'
 
     def _bytes(self, value, depth):
         self._spend(0, 2 * bytes.__len__(value))

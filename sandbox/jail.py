@@ -10,6 +10,7 @@ from that report. `self_test` does not trust the report but tries to break out.
 Left out: namespaces and chroot (refused in containers), cgroups (need a delegated tree).
 """
 
+import contextlib
 import ctypes
 import errno
 import os
@@ -74,7 +75,8 @@ def _landlock(abi, grants):
     if abi < 1:
         raise OSError(errno.ENOSYS, "this kernel does not offer Landlock (5.13 or newer, enabled at boot)")
     files = (1 << {1: 13, 2: 14, 3: 15, 4: 15}.get(abi, 16)) - 1
-    fields = [files] + ([3] if abi >= 4 else []) + ([3] if abi >= 6 else [])  # no TCP; no abstract sockets, no signals out
+    no_tcp, no_abstract_sockets_or_signals = [3] * (abi >= 4), [3] * (abi >= 6)
+    fields = [files, *no_tcp, *no_abstract_sockets_or_signals]
     attributes = struct.pack(f"={len(fields)}Q", *fields)
     ruleset = _call("syscall", _LANDLOCK_CREATE, attributes, ctypes.c_size_t(len(attributes)), 0)
     try:
@@ -100,9 +102,10 @@ def _grant(ruleset, path, rights):
 
 
 def standard_library():
-    """The standard library's entries one by one: installed packages (our own data among them) may lie in its folder."""
+    """The standard library's entries, each alone: installed packages (our own data, too) may lie in its folder."""
     folder = os.path.dirname(os.path.realpath(os.__file__))
-    paths = [os.path.join(folder, name) for name in os.listdir(folder) if name not in ("site-packages", "dist-packages")]
+    installed = ("site-packages", "dist-packages")
+    paths = [os.path.join(folder, name) for name in os.listdir(folder) if name not in installed]
     elsewhere = [path for path in sys.path if path.endswith("lib-dynload") and not path.startswith(folder)]
     return [*paths, *elsewhere, "/usr/share/zoneinfo", "/etc/ld.so.cache", "/dev/urandom"]
 
@@ -128,16 +131,23 @@ def shared_objects(grants):
 
 
 def _load_all(grants):
-    folders = [path for path in sys.path if path.endswith("lib-dynload")] + [path for path in grants if os.path.isdir(path)]
+    folders = [path for path in sys.path if path.endswith("lib-dynload")] + list(filter(os.path.isdir, grants))
     files = [os.path.join(root, name) for top in folders for root, _, names in os.walk(top) for name in names]
     for path in [*(path for path in files if path.endswith(".so")), "libgcc_s.so.1"]:
-        try:
+        with contextlib.suppress(OSError):  # what cannot be loaded here cannot be loaded by a program either
             ctypes.CDLL(path, os.RTLD_LAZY | os.RTLD_LOCAL)
-        except OSError:
-            pass  # an extension that cannot be loaded here cannot be loaded by a program either
 
 
 # ---- the walls ----
+
+
+_DONE, _REFUSED, _BROKEN = 0, 1, 2
+WALLS: tuple[str, ...] = ("rlimits", "user", "no_new_privs", "landlock", "seccomp")
+_ESCAPES = {
+    "landlock": lambda: os.listdir("/"),
+    "seccomp": lambda: os.fork() == 0 and os._exit(_DONE),
+    "rlimits": lambda: _raise_limit(),
+}
 
 
 class Walls:
@@ -204,13 +214,19 @@ class Walls:
         elif self.root and self._attempt(lambda: (self._drop(), os.close(os.open(late, os.O_RDONLY)))) != _DONE:
             self._keep_reading()
         for wall, escape in _ESCAPES.items():
-            if self.report[wall] == "" and self._attempt(lambda: (self.enter(1 << 32, 10, 0), escape())) != _REFUSED:
+            if self.report[wall] == "" and self._attempt(lambda run=escape: self._run_inside(run)) != _REFUSED:
                 self.report[wall] = "installed, but an escape went through"
 
+    def _run_inside(self, escape):
+        self.enter(1 << 32, 10, 0)
+        escape()
+
     def _keep_reading(self):
-        """Only root can reach the standard library: a child may read as root does, if Landlock says what it may read."""
+        """Only root can reach the standard library: a child may read as root does, where Landlock says what."""
         if not self.landlock:
-            self.report["user"] = "only root can read Python's standard library, and without Landlock that cannot be granted"
+            self.report["user"] = (
+                "only root can read Python's standard library here, and no Landlock to grant just that"
+            )
             return
         self.capabilities = self.readable & 1 << _DAC_READ_SEARCH or self.readable & 1 << _DAC_OVERRIDE
 
@@ -226,15 +242,6 @@ class Walls:
             finally:
                 os._exit(_BROKEN)
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-
-
-_DONE, _REFUSED, _BROKEN = 0, 1, 2
-WALLS = ("rlimits", "user", "no_new_privs", "landlock", "seccomp")
-_ESCAPES = {
-    "landlock": lambda: os.listdir("/"),
-    "seccomp": lambda: os.fork() == 0 and os._exit(_DONE),
-    "rlimits": lambda: _raise_limit(),
-}
 
 
 def _raise_limit():

@@ -1,15 +1,19 @@
 """What runs a program: in a child of the zygote, behind its walls, and nowhere else.
 
-Everything here shares its process with the program and is at its mercy: it reports what the program did, and whatever it
-reports is taken as the program's own word. It holds no expected value and decides nothing.
+Everything here shares its process with the program and is at its mercy: it reports what the program did, and whatever
+it reports is taken as the program's own word. It holds no expected value and decides nothing. The broad excepts are
+meant: a program may raise whatever it likes.
 
 Each report is a frame on the result pipe: length (4 bytes, of what follows), kind (1 byte), body.
 
-    P  the order has been read          L  the program is loaded          N  it could not be: names of the exception
-    V  seconds (8 bytes), canonical text of the value returned            X  seconds, names of the exception raised
-    I  the box failed: why
+    P  the order has been read
+    W  the walls stand                  I  (in its place) they do not: why. The program's code has not begun to run yet,
+                                           so only the second frame is taken for the box's own word
+    L  the program is loaded            N  (in its place) it could not be: names of the exception
+    V  a call's seconds (8 bytes) and the canonical text of its value     X  its seconds and the exception's names
 """
 
+import atexit
 import builtins
 import io
 import json
@@ -17,13 +21,15 @@ import os
 import random
 import struct
 import sys
+import threading
 import types
 from time import process_time
 
 from sandbox import codec
 
 _write, _exit = os.write, os._exit
-_BUILTIN = {id(kind): kind.__name__ for kind in vars(builtins).values() if isinstance(kind, type) and issubclass(kind, BaseException)}
+_CLASSES = [value for value in vars(builtins).values() if isinstance(value, type)]
+_BUILTIN = {id(kind): kind.__name__ for kind in _CLASSES if issubclass(kind, BaseException)}
 _BUILTIN_NAMES = frozenset(_BUILTIN.values())
 _SEED = 0
 
@@ -41,7 +47,7 @@ class Report:
 
 
 def names_of(error):
-    """The names of an exception's classes, most derived first, as JSON. A class that poses as a built-in one is told apart."""
+    """The names of an exception's classes, most derived first, as JSON. One that poses as a built-in is told apart."""
     classes = type.__dict__["__mro__"].__get__(type(error))[:-1]
     return json.dumps([_name_of(kind)[:100] for kind in classes[:20]]).encode()
 
@@ -77,7 +83,7 @@ def load(source, entry_point, report):
         function = module.__dict__[entry_point]
         if not callable(function):
             raise TypeError(f"{entry_point} is not callable")
-    except BaseException as error:
+    except BaseException as error:  # noqa: BLE001
         report(b"N", names_of(error))
         return None
     report(b"L")
@@ -90,7 +96,7 @@ def call(function, text, report, output_bytes):
     try:
         random.seed(_SEED)
         body, kind = codec.encode(function(*codec.decode(text)), output_bytes).encode(), b"V"
-    except BaseException as error:
+    except BaseException as error:  # noqa: BLE001
         body, kind = names_of(error), b"X"
     report(kind, struct.pack("!d", process_time() - start) + body)
 
@@ -99,7 +105,7 @@ def run_program(source, report):
     """Runs the source as `__main__` with standard input and output already in place. Returns the exit status."""
     try:
         code = compile(source, "solution.py", "exec", dont_inherit=True)
-    except BaseException as error:
+    except BaseException as error:  # noqa: BLE001
         report(b"N", names_of(error))
         return 1
     report(b"L")
@@ -113,7 +119,7 @@ def run_program(source, report):
         exec(code, main.__dict__)
     except SystemExit as error:
         return max(_finish(), _status_of(error))
-    except BaseException as error:
+    except BaseException as error:  # noqa: BLE001
         report(b"X", struct.pack("!d", process_time() - start) + names_of(error))
         _finish()
         return 1
@@ -134,14 +140,11 @@ def _status_of(error):
 
 
 def _finish():
-    """What the interpreter does at exit: waits for threads, runs exit handlers, flushes. 1 where output could not be written."""
-    import atexit
-    import threading
-
+    """What the interpreter does at exit: waits for threads, runs exit handlers, flushes. 1 where that failed."""
     try:
-        threading._shutdown()
+        threading._shutdown()  # pyright: ignore[reportAttributeAccessIssue]
         atexit._run_exitfuncs()
         sys.stdout.flush()
-    except BaseException:
+    except BaseException:  # noqa: BLE001
         return 1
     return 0

@@ -165,7 +165,7 @@ def zygote_filter(writing_opens):
 
 
 def child_filter(pid):
-    """The short filter of the child `pid`: threads but no processes, signals to itself alone, nothing of the zygote's."""
+    """The short filter of the child `pid`: threads, no processes, signals to itself alone, nothing of the zygote's."""
     column, architecture = machine()
     filter = _head(architecture)
     for numbers in _ZYGOTE_ONLY.values():

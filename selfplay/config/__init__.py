@@ -5,9 +5,9 @@
     configure({"k": 4}, file="my.yaml")         the file's keys, k from here
     from_flags(["--learning-rate", "5e-4"])     the same from a command line
 
-Layers: defaults, what suits the kind of model, preset, file, flags; later ones win. `knobs` holds the keys and what they
-mean, `values` reads one value, `layers` puts sources together, `flags` is the command line. Left out: interpolation,
-includes and nested groups; a run is one flat table that can be read at a glance and passed back with --config.
+Layers: defaults, what suits the kind of model, preset, file, flags; later ones win. `knobs` holds the keys and what
+they mean, `values` reads one value, `layers` puts sources together, `flags` is the command line. Left out:
+interpolation, includes and nested groups; a run is one flat table that can be read at a glance and given to --config.
 """
 
 from selfplay.config.flags import from_flags, to_flags

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, NoReturn, get_origin
 
@@ -22,23 +22,46 @@ class _Parser(argparse.ArgumentParser):
 class _Once(argparse.Action):
     """Stores a value; a second one is an error, not a correction."""
 
-    def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: str | None = None) -> None:
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
         earlier = getattr(namespace, self.dest, values)
         if earlier != values:
-            raise two_models(earlier, values, "--") if self.dest == "model" else ConfigError(
-                f"{option_string} is given twice, as {earlier} and as {values}; give it once"
+            raise (
+                two_models(earlier, values, "--")
+                if self.dest == "model"
+                else ConfigError(f"{option_string} is given twice, as {earlier} and as {values}; give it once")
             )
         setattr(namespace, self.dest, values)
 
 
-def from_flags(argv: Sequence[str], prog: str = "python -m selfplay.train", about: str | None = None) -> Config:
-    """The configuration of a command line; prints help and exits for --help. Raises ConfigError, UnknownName."""
-    parser = _parser(prog, about)
+def from_flags(
+    argv: Sequence[str],
+    prog: str = "python -m selfplay.train",
+    about: str | None = None,
+    keys: Collection[str] | None = None,
+) -> Config:
+    """The configuration of a command line; prints help and exits for --help. Raises ConfigError, UnknownName.
+
+    `keys`: those that the command takes; None: all.
+    """
+    return parse(argv, prog, about, keys)[0]
+
+
+def parse(
+    argv: Sequence[str],
+    prog: str,
+    about: str | None = None,
+    keys: Collection[str] | None = None,
+    own: Mapping[str, str] | None = None,
+) -> tuple[Config, dict[str, str]]:
+    """The same, with the values of the command's own flags: `own` maps their names to their help."""
+    parser = _parser(prog, about, hints() if keys is None else keys, own or {})
     known, rest = parser.parse_known_args(list(argv))
     if rest:
-        raise _strangers(rest)
+        raise _strangers(rest, prog, [*(own or {}), *(hints() if keys is None else keys)])
     given = vars(known)
-    return configure({name: value for name, value in given.items() if name != "config"}, given.get("config"))
+    mine = {name: given.pop(name) for name in own or {} if name in given}
+    file = given.pop("config", None)
+    return configure(given, file), mine
 
 
 def to_flags(config: Config) -> list[str]:
@@ -53,13 +76,16 @@ def _flag(name: str, value: Any) -> str:
     return f"--{flag}={','.join(map(str, value)) if isinstance(value, tuple) else value}"
 
 
-def _parser(prog: str, about: str | None) -> _Parser:
+def _parser(prog: str, about: str | None, keys: Collection[str], own: Mapping[str, str]) -> _Parser:
     usage = f"{prog} [--config FILE] [--KEY VALUE ...]"
     parser = _Parser(prog, usage, about, allow_abbrev=False, argument_default=argparse.SUPPRESS)
-    parser.add_argument("--config", metavar="FILE", help="YAML file of these keys (n_generator_steps: 3); flags win over it.")
-    titles = dict.fromkeys(each.metadata["group"] for each in fields(Config))
+    for name, text in own.items():
+        parser.add_argument(f"--{name}", action=_Once, metavar="NAME", help=text)
+    parser.add_argument("--config", metavar="FILE", help="YAML file of these keys (k: 2); flags win over it.")
+    chosen = [each for each in fields(Config) if each.name in keys]
+    titles = dict.fromkeys(each.metadata["group"] for each in chosen)
     groups = {title: parser.add_argument_group(title) for title in titles}
-    for each in fields(Config):
+    for each in chosen:
         flag = f"--{each.name.replace('_', '-')}"
         groups[each.metadata["group"]].add_argument(flag, **_options(each.name, each.default, each.metadata["help"]))
     return parser
@@ -75,7 +101,7 @@ def _options(name: str, default: object, text: str) -> dict[str, Any]:
     return options | {"action": _Once, "metavar": shape(hint)} | ({"nargs": "+"} if get_origin(hint) is tuple else {})
 
 
-def _strangers(rest: list[str]) -> ConfigError:
+def _strangers(rest: list[str], prog: str, known: Collection[str]) -> ConfigError:
     """What to say of arguments that no flag takes."""
     given: dict[str, object] = {}
     for i, word in enumerate(rest):
@@ -86,4 +112,4 @@ def _strangers(rest: list[str]) -> ConfigError:
         given[name.replace("-", "_")] = value or follows
     if not given:
         return ConfigError(f"{rest[0]!r} is not a flag; flags are written --name value")
-    return unknown(list(given), given, dashes="--")
+    return unknown(list(given), given, known, prog, dashes="--")

@@ -29,18 +29,32 @@ class Config:
     """One run. Values are in range whoever builds it; `configure` also fills in what depends on the kind of model."""
 
     output_dir: str = knob(
-        "runs/selfplay", RUN, "Folder that gets config.yaml, metrics.jsonl, episodes.jsonl and the adapters. Must not hold a run."
+        "runs/selfplay",
+        RUN,
+        "Folder that gets config.yaml, metrics.jsonl, episodes.jsonl and the adapters. Must not hold a run.",
     )
-    seed: int = knob(0, RUN, "Seeds problems, adapters and every sampled token. Compare settings over several seeds.", low=0)
-    preset: str | None = knob(None, RUN, "Named settings: smoke (one step per phase), t4 (a 1.5B model on a 16 GB GPU).")
+    seed: int = knob(
+        0,
+        RUN,
+        "Seeds problems, adapters and every sampled token. Compare settings over several seeds.",
+        low=0,
+    )
+    preset: str | None = knob(
+        None,
+        RUN,
+        "Named settings: smoke (one step per phase), t4 (a 1.5B model on a 16 GB GPU).",
+    )
     device: Literal["auto", "cuda", "cpu"] = knob(
-        "auto", RUN, "auto takes a GPU where there is one; the embedded player then stays on the CPU, which suits its size."
+        "auto",
+        RUN,
+        "auto takes a GPU where there is one; the embedded player then stays on the CPU, which suits its size.",
     )
     processes: int | Literal["auto"] = knob(
         "auto",
         RUN,
-        "Processes that share each step's problems on this machine. auto: 2 for the embedded player where there are two "
-        "cores, else 1. Set 1 when memory runs out. On several GPUs use torchrun or accelerate launch.",
+        "Processes that share each step's problems on this machine. auto: 2 for the embedded player where "
+        "there are two cores, else 1. Set 1 when memory runs out. On several GPUs use torchrun or accelerate "
+        "launch.",
         low=1,
     )
     sample_every: int = knob(10, RUN, "Print one episode of every so many steps; 0 prints none.", low=0)
@@ -48,32 +62,51 @@ class Config:
     model: str | None = knob(
         None,
         PLAYER,
-        "Folder or hub name of the one model that plays both roles, an adapter each. none: the player that comes with the package.",
+        "Folder or hub name of the one model that plays both roles, an adapter each. none: the player that "
+        "comes with the package.",
     )
     lora_rank: int = knob(16, PLAYER, "Rank of both adapters. Halve it when memory runs out.", low=1)
     lora_alpha: int = knob(32, PLAYER, "Scale of the adapters, usually twice the rank.", low=1)
     lora_target_modules: str | tuple[str, ...] = knob(
-        "all-linear", PLAYER, "Layers that get an adapter: all-linear, or names such as q_proj,v_proj (less memory)."
+        "all-linear",
+        PLAYER,
+        "Layers that get an adapter: all-linear, or names such as q_proj,v_proj (less memory).",
     )
     prompts: str | None = knob(
-        None, PLAYER, "Style of the prompts: compact or instruct. none: compact for the embedded player, instruct for models."
+        None,
+        PLAYER,
+        "Style of the prompts: compact or instruct. none: compact for the embedded player, instruct for models.",
     )
 
     schedule: str = knob(
         "full",
         PLAN,
-        "full: per stage N discriminator steps, N generator steps, K alternating ones. Others: alternating, joint, "
-        "generator_only, discriminator_only, single_stage (no reasoning chain).",
+        "full: per stage N discriminator steps, N generator steps, K alternating ones. Others: alternating, "
+        "joint, generator_only, discriminator_only, single_stage (no reasoning chain).",
     )
     stages: tuple[int, ...] = knob((1, 2, 3, 4, 5), PLAN, "Stages trained, in order; 3 alone trains one stage.")
     trained_stages: Literal["from", "only"] = knob(
-        "from", PLAN, "Turns that carry gradient at stage k: from k to the last, or stage k only."
+        "from",
+        PLAN,
+        "Turns that carry gradient at stage k: from k to the last, or stage k only.",
     )
-    n_discriminator_steps: int = knob(3, PLAN, "Steps per stage that train the discriminator, the generator held still.", low=0)
-    n_generator_steps: int = knob(3, PLAN, "Steps per stage that train the generator, the discriminator held still.", low=0)
+    n_discriminator_steps: int = knob(
+        3,
+        PLAN,
+        "Steps per stage that train the discriminator, the generator held still.",
+        low=0,
+    )
+    n_generator_steps: int = knob(
+        3,
+        PLAN,
+        "Steps per stage that train the generator, the discriminator held still.",
+        low=0,
+    )
     k: int = knob(2, PLAN, "Alternating steps per stage in total, beginning with the generator.", low=0)
     adversary: Literal["trained", "frozen", "none"] = knob(
-        "trained", PLAN, "For comparison: frozen never trains the discriminator, none leaves the problem's own tests alone."
+        "trained",
+        PLAN,
+        "For comparison: frozen never trains the discriminator, none leaves the problem's own tests alone.",
     )
 
     problems: str = knob(
@@ -82,72 +115,123 @@ class Config:
         "A problem file (JSONL or a JSON array), or a set of the package: procedural, handwritten, stdio.",
     )
     problems_per_step: int = knob(
-        20, GAME, "Problems played in a step. More steady learning than any other knob; fewer when memory or patience runs out.", low=1
+        20,
+        GAME,
+        "Problems played in a step. More steady learning than any other knob; fewer when memory or patience runs out.",
+        low=1,
     )
     num_generations: int = knob(
-        8, GAME, "Episodes of the trained role per problem (G). More when few groups are informative, fewer for memory.", low=2
+        8,
+        GAME,
+        "Episodes of the trained role per problem (G). More when few groups are informative, fewer for memory.",
+        low=2,
     )
-    num_suites: int = knob(2, GAME, "Chains of a generator step that a discriminator reads; their tests form the exam (S).", low=1)
+    num_suites: int = knob(
+        2,
+        GAME,
+        "Chains of a generator step that a discriminator reads; their tests form the exam (S).",
+        low=1,
+    )
     num_targets: int = knob(4, GAME, "Further programs that a discriminator step's tests are held against (C).", low=0)
     cases_per_turn: int = knob(2, GAME, "Tests asked for per turn; no more than this are paid.", low=1)
     temperature: float = knob(
-        1.0, GAME, "Of sampling and scoring. Raise it when episodes of a group come out alike, lower it when turns are gibberish.", above=0, high=10
+        1.0,
+        GAME,
+        "Of sampling and scoring. Raise it when episodes of a group come out alike, lower it when turns are gibberish.",
+        above=0,
+        high=10,
     )
     max_completion_length: int | None = knob(
         None,
         GAME,
-        "Tokens per turn. none: 96 for the embedded player, 512 for models; thinking models want 4096. Raise it when many "
-        "turns are truncated, lower it when memory runs out.",
+        "Tokens per turn. none: 96 for the embedded player, 512 for models; thinking models want 4096. Raise "
+        "it when many turns are truncated, lower it when memory runs out.",
         low=1,
     )
 
     rewards: str = knob(
         "adversarial",
         UPDATE,
-        "Rule that pays both roles: adversarial, or for comparison progressive, shifted, fractional, deepcoder and others. "
-        "An unknown name lists them.",
+        "Rule that pays both roles: adversarial, or for comparison progressive, shifted, fractional, "
+        "deepcoder and others. An unknown name lists them.",
     )
     validity_weight: float = knob(
-        0.6, UPDATE, "What a valid test earns beside its kills. Raise it when few tests are valid, lower it when all are harmless.", low=0
+        0.6,
+        UPDATE,
+        "What a valid test earns beside its kills. Raise it when few tests are valid, lower it when all are harmless.",
+        low=0,
     )
     advantages: str = knob(
-        "group_std", UPDATE, "Baseline of the rewards: group_std, group, running (moving average), raw (the reward itself)."
+        "group_std",
+        UPDATE,
+        "Baseline of the rewards: group_std, group, running (moving average), raw (the reward itself).",
     )
     mask_truncated: bool = knob(False, UPDATE, "Leave turns that hit the token limit out of the loss.")
     learning_rate: float = knob(
         1e-3,
         UPDATE,
-        "Of both roles' AdamW; 2e-5 for models unless given. Halve it when rewards rise and then fall, double it when nothing moves.",
+        "Of both roles' AdamW; 2e-5 for models unless given. Halve it when rewards rise and then fall, double"
+        " it when nothing moves.",
         low=0,
     )
     generator_learning_rate: float | None = knob(None, UPDATE, "The generator's own. none: learning_rate.", low=0)
-    discriminator_learning_rate: float | None = knob(None, UPDATE, "The discriminator's own. none: learning_rate.", low=0)
+    discriminator_learning_rate: float | None = knob(
+        None,
+        UPDATE,
+        "The discriminator's own. none: learning_rate.",
+        low=0,
+    )
     num_iterations: int = knob(1, UPDATE, "Updates per batch. Clipping acts only above 1.", low=1)
     epsilon: float = knob(0.2, UPDATE, "Clip range of the probability ratio.", above=0)
-    epsilon_high: float | None = knob(None, UPDATE, "Upper clip range. none: epsilon. 0.28 keeps rare tokens alive (DAPO).", above=0)
-    beta: float = knob(0.0, UPDATE, "Weight of the KL to the untrained model. Raise it (0.01) when outputs degenerate.", low=0)
+    epsilon_high: float | None = knob(
+        None,
+        UPDATE,
+        "Upper clip range. none: epsilon. 0.28 keeps rare tokens alive (DAPO).",
+        above=0,
+    )
+    beta: float = knob(
+        0.0,
+        UPDATE,
+        "Weight of the KL to the untrained model. Raise it (0.01) when outputs degenerate.",
+        low=0,
+    )
     max_grad_norm: float = knob(1.0, UPDATE, "Gradients are scaled down to this norm.", above=0)
     micro_batch_tokens: int = knob(
-        4096, UPDATE, "Padded tokens per forward and backward. The first thing to halve when memory runs out; results do not change.", low=1
+        4096,
+        UPDATE,
+        "Padded tokens per forward and backward. The first thing to halve when memory runs out; results do not change.",
+        low=1,
     )
     logprob_gap_limit: float | None = knob(
         None,
         UPDATE,
-        "Nats per token by which sampler and trainer may differ before the run stops: an ignored adapter shows here. "
-        "none: 1e-4 in fp32, wider in 16 and 4 bit.",
+        "Nats per token by which sampler and trainer may differ before the run stops: an ignored adapter "
+        "shows here. none: 1e-4 in fp32, wider in 16 and 4 bit.",
         above=0,
     )
 
     timeout: float = knob(2.0, JUDGE, "CPU seconds that a program may take per test.", above=0)
     memory_mib: int = knob(1024, JUDGE, "MiB of memory that a program may take.", low=64)
     sandbox: Literal["local"] = knob("local", JUDGE, "Where programs run: local, jailed children on this machine.")
-    sandbox_workers: int = knob(1, JUDGE, "Programs run at once, per process. More when seconds/judge dominates a step.", low=1)
+    sandbox_workers: int = knob(
+        1,
+        JUDGE,
+        "Programs run at once, per process. More when seconds/judge dominates a step.",
+        low=1,
+    )
 
     eval_split: Literal["train", "dev", "test"] = knob(
-        "dev", EVALUATION, "Held-out problems that evaluations read. Choose settings on dev; read test once, for the final table."
+        "dev",
+        EVALUATION,
+        "Held-out problems that evaluations read. Choose settings on dev; read test once, for the final table.",
     )
     eval_problems: int = knob(60, EVALUATION, "Problems evaluated after each stage.", low=1)
-    final_eval_problems: int = knob(200, EVALUATION, "Problems evaluated before and after, as far as the split has them.", low=1)
+    final_eval_problems: int = knob(
+        200,
+        EVALUATION,
+        "Problems evaluated before and after, as far as the split has them.",
+        low=1,
+    )
     eval_samples: int = knob(4, EVALUATION, "Programs sampled per problem; pass_at_4 needs 4.", low=4)
 
     def __post_init__(self) -> None:
@@ -174,4 +258,5 @@ def hints() -> dict[str, Any]:
 
 def _check_stages(stages: tuple[int, ...]) -> None:
     if not stages or list(stages) != sorted(set(stages)) or not set(stages) <= {1, 2, 3, 4, 5}:
-        raise ConfigError(f"stages is {', '.join(map(str, stages)) or 'empty'}: give some of 1 2 3 4 5, each once, in order")
+        given = ", ".join(map(str, stages)) or "empty"
+        raise ConfigError(f"stages is {given}: give some of 1 2 3 4 5, each once, in order")

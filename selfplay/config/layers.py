@@ -6,8 +6,7 @@ Unknown keys are errors with a suggestion; the prototype's names say what they a
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import fields
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +61,7 @@ MADE_WITH = "made_with"  # what a run folder's config.yaml says beyond the keys;
 
 
 def configure(given: Mapping[str, object] | None = None, file: str | Path | None = None) -> Config:
-    """The configuration of these values over a YAML file's, both over preset and defaults. Raises ConfigError, UnknownName."""
+    """These values over a YAML file's, both over preset and defaults. Raises ConfigError, UnknownName."""
     values = (from_yaml(Path(file)) if file else {}) | checked(given or {})
     preset = values.get("preset")
     if preset is not None and preset not in PRESETS:
@@ -77,24 +76,30 @@ def checked(given: Mapping[str, object]) -> Values:
     """The values by the types of their keys."""
     strangers = [name for name in given if name not in hints()]
     if strangers:
-        raise unknown(strangers, given)
+        raise unknown(strangers, given, hints())
     models = given.get("model")
     if isinstance(models, list | tuple) and len(models) > 1:
         raise two_models(*models[:2])
     return {name: read(name, value, hints()[name]) for name, value in given.items()}
 
 
-def unknown(names: list[str], given: Mapping[str, object], dashes: str = "") -> ConfigError:
-    """What to say of keys that do not exist. `dashes`: how they were written, as flags or as keys."""
-    models = {str(given[name]) for name in ("generator_model", "discriminator_model") if given.get(name)}
+def unknown(
+    names: Collection[str],
+    given: Mapping[str, object],
+    known: Collection[str],
+    prog: str = "python -m selfplay.train",
+    dashes: str = "",
+) -> ConfigError:
+    """What to say of keys that are not `known`. `dashes`: how they were written, as flags or as keys."""
+    models = sorted({str(given[name]) for name in ("generator_model", "discriminator_model") if given.get(name)})
     if len(models) > 1:
-        return two_models(*sorted(models), dashes)
+        return two_models(models[0], models[1], dashes)
 
     def said(name: str) -> str:
         if name in RENAMED:
             return f"{_spelled(name, dashes)} is called {_spelled(RENAMED[name], dashes)} here; rename it"
-        close = suggestion(name, [each.name for each in fields(Config)]).replace("_", "-" if dashes else "_")
-        return f"unknown key {_spelled(name, dashes)}{close}; `python -m selfplay.train --help` lists them"
+        close = suggestion(name, known).replace("_", "-" if dashes else "_")
+        return f"unknown key {_spelled(name, dashes)}{close}; `{prog} --help` lists them"
 
     return ConfigError("\n".join(said(name) for name in names))
 

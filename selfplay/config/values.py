@@ -6,6 +6,7 @@ Text that spells a number is a number, since flags are text and YAML reads `1e-3
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import Field
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
@@ -14,9 +15,15 @@ from selfplay.errors import SelfplayError, UnknownName
 
 _NOTHING = ("none", "null", "")
 _TRUTH = {"true": True, "yes": True, "false": False, "no": False}
-_WORDS = {int: "a whole number", float: "a number", str: "text", bool: "true or false", NoneType: "none"}
-_MANY = {int: "whole numbers", str: "names"}
-_SHORT = {int: "N", float: "X", str: "NAME"}
+_WORDS: Mapping[Any, str] = {
+    int: "a whole number",
+    float: "a number",
+    str: "text",
+    bool: "true or false",
+    NoneType: "none",
+}
+_MANY: Mapping[Any, str] = {int: "whole numbers", str: "names"}
+_SHORT: Mapping[Any, str] = {int: "N", float: "X", str: "NAME"}
 
 
 class ConfigError(SelfplayError):
@@ -46,13 +53,14 @@ def describe(hint: Any) -> str:
 def shape(hint: Any) -> str:
     """A type as help shows it: "N|auto"."""
     parts = [part for part in _parts(hint) if part is not NoneType]
-    return "|".join(dict.fromkeys(_SHORT.get(get_args(part)[0] if get_args(part) else part, part) for part in parts))
+    items = [get_args(part)[0] if get_args(part) else part for part in parts]
+    return "|".join(dict.fromkeys(str(_SHORT.get(item, item)) for item in items))
 
 
 def _word(part: Any) -> str:
     if get_origin(part) is tuple:
         return _MANY[get_args(part)[0]]
-    return _WORDS.get(part, part)
+    return str(_WORDS.get(part, part))
 
 
 def check_range(field: Field[Any], value: object) -> None:
@@ -102,7 +110,7 @@ def _as_one(value: Any, part: Any) -> Any:
     raise _Unfit
 
 
-def _number(value: Any, kind: type[int] | type[float]) -> int | float:
+def _number(value: Any, kind: type[int | float]) -> int | float:
     if isinstance(value, bool) or not isinstance(value, (str, int) if kind is int else (str, int, float)):
         raise _Unfit
     try:

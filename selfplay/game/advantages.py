@@ -4,7 +4,7 @@ A table holds one group of episodes per row and one reward per episode, or per t
 that infrastructure lost: it stays None and leaves the baseline too. A group in which every advantage is 0 teaches
 nothing: it is marked, to be dropped and counted.
 
-    rewards ((1.0, 0.0, None), (0.5, 0.5))   under `group`   gives ((0.5, -0.5, None), (0.0, 0.0)), informative (True, False)
+    under `group`   ((1.0, 0.0, None), (0.5, 0.5))   gives   ((0.5, -0.5, None), (0.0, 0.0)), informative (True, False)
 
 `group` and `group_std` compare with the group's own mean (GRPO, Shao et al. 2024), `running` with a moving average per
 role and stage, `raw` with nothing. Left out: a learnt value function.
@@ -43,7 +43,7 @@ class RunningMeans:
 
 @dataclass(frozen=True, slots=True)
 class Advantages:
-    """One advantage per reward, in the shape of the rewards; per group whether any of them is not 0; the new averages."""
+    """One advantage per reward, in the same shape; for each group whether any is not 0; the averages afterwards."""
 
     values: tuple[Values, ...]
     informative: tuple[bool, ...]

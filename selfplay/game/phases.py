@@ -57,11 +57,17 @@ class _Budget:
 _Block = list[tuple[Trained, str]]  # (who learns, label) of each step of one stage
 
 
+def _generator(count: int) -> _Block:
+    return [("generator", "generator")] * count
+
+
+def _discriminator(count: int) -> _Block:
+    return [("discriminator", "discriminator")] * count
+
+
 def _full(budget: _Budget) -> _Block:
-    alternating: list[Trained] = ["generator", "discriminator"]
-    block: _Block = [("discriminator", "discriminator")] * budget.discriminator
-    block += [("generator", "generator")] * budget.generator
-    return block + [(role, "alternating") for role in islice(cycle(alternating), budget.k)]
+    alternating: _Block = [("generator", "alternating"), ("discriminator", "alternating")]
+    return [*_discriminator(budget.discriminator), *_generator(budget.generator), *islice(cycle(alternating), budget.k)]
 
 
 def _joint(budget: _Budget) -> _Block:
@@ -69,11 +75,11 @@ def _joint(budget: _Budget) -> _Block:
 
 
 def _generator_only(budget: _Budget) -> _Block:
-    return [("generator", "generator")] * budget.updates["generator"]
+    return _generator(budget.updates["generator"])
 
 
 def _discriminator_only(budget: _Budget) -> _Block:
-    return [("discriminator", "discriminator")] * budget.updates["discriminator"]
+    return _discriminator(budget.updates["discriminator"])
 
 
 _BY_STAGE: dict[str, Callable[[_Budget], _Block]] = {
@@ -106,7 +112,9 @@ def schedule(
 
 
 def _by_stage(block: _Block, stages: Sequence[int]) -> tuple[Step, ...]:
-    flat: list[tuple[int, int, Trained, str]] = [(stage, place, role, label) for stage in stages for place, (role, label) in enumerate(block, 1)]
+    flat: list[tuple[int, int, Trained, str]] = [
+        (stage, place, role, label) for stage in stages for place, (role, label) in enumerate(block, 1)
+    ]
     return tuple(
         Step(index, stage, role, f"stage {stage} {label}", ends_stage=place == len(block))
         for index, (stage, place, role, label) in enumerate(flat)

@@ -62,7 +62,8 @@ class Chat(Protocol):
 
 
 class Player(Protocol):
-    chat: Chat
+    @property
+    def chat(self) -> Chat: ...
 
     def complete(self, role: Role, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
         """One completion per request, in order, by the adapter of `role`."""

@@ -1,7 +1,7 @@
 """What evaluating somebody else's expressions may cost, and the refusal when it costs more.
 
-Every step of the interpreter spends from one budget, and so does every look into a container: shared lists nested thirty
-deep are a billion items to whoever compares or prints them. The caps leave room for ordinary stress tests
+Every step of the interpreter spends from one budget, and so does every look into a container: shared lists nested
+thirty deep are a billion items to whoever compares or prints them. The caps leave room for ordinary stress tests
 (`list(range(10000))`, `"a" * 5000`).
 """
 
@@ -98,13 +98,12 @@ class Budget:
             raise NotReadable("budget", f"nested more than {MAX_NESTING} deep")
         if isinstance(container, Lazy):
             raise NotReadable("unsupported", "an iterator as a value")
+        items = list(container)
         if isinstance(container, dict):
-            items = [*container.keys(), *container.values()]
-        else:
-            items = list(container)
+            items += container.values()
         self.spend(len(items) // 16 + 1)
         kinds = set(map(type, items))
-        if kinds <= _SMALL or (kinds == {int} and -(1 << 64) < min(items) and max(items) < 1 << 64):
+        if kinds <= _SMALL or (kinds == {int} and min(items) > -(1 << 64) and max(items) < 1 << 64):
             return []
         return [(item, depth + 1) for item in items]
 
@@ -139,7 +138,7 @@ def hashable(items: list[Any]) -> list[Any]:
     """Items that may enter a set or a dictionary: not too many of one hash, which would take quadratic time."""
     if len(items) > 4 * MAX_SAME_HASH:
         hashes = sorted(map(hash, items))
-        crowded = {a for a, b in zip(hashes, hashes[MAX_SAME_HASH:]) if a == b}
+        crowded = {a for a, b in zip(hashes, hashes[MAX_SAME_HASH:], strict=False) if a == b}
         for value in crowded:
             _few([item for item in items if hash(item) == value])
     return items

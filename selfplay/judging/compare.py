@@ -1,8 +1,8 @@
 """The trusted comparison: what a program returned against what a case expects. Only the host ever holds both.
 
 The value arrives as canonical text, is seen through the case's view (views.py) and compared with Python's semantics
-(equality.py). What Python would answer with a TypeError (`3 < "a"`) is a failed case: the program returned, and returned
-wrong. Text that is no canonical text is an error.
+(equality.py). What Python would answer with a TypeError (`3 < "a"`) is a failed case: the program returned, and what
+it returned is wrong. Text that is no canonical text is an error.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def same_output(printed: str, expected: str, tolerance: tuple[float, float] = (0
         return False
     if not any(tolerance):
         return got == want
-    return all(_same_line(x, y, tolerance) for x, y in zip(got, want))
+    return all(_same_line(x, y, tolerance) for x, y in zip(got, want, strict=True))
 
 
 def _lines(text: str) -> list[str]:
@@ -104,7 +104,7 @@ def _lines(text: str) -> list[str]:
 
 def _same_line(got: str, want: str, tolerance: tuple[float, float]) -> bool:
     tokens, wanted = got.split(), want.split()
-    return len(tokens) == len(wanted) and all(_same_token(x, y, tolerance) for x, y in zip(tokens, wanted))
+    return len(tokens) == len(wanted) and all(_same_token(x, y, tolerance) for x, y in zip(tokens, wanted, strict=True))
 
 
 def _same_token(got: str, want: str, tolerance: tuple[float, float]) -> bool:

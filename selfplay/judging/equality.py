@@ -22,7 +22,7 @@ class Mismatch(ValueError):
 
 
 def equal(a: Tree, b: Tree, rel: float = 0.0, abs: float = 0.0) -> bool:
-    """Python's `==` on trees; with a tolerance, numbers may differ by max(rel * |b|, abs), in sequences and values too."""
+    """Python's `==` on trees; with a tolerance, numbers may differ by max(rel * |b|, abs), inside sequences too."""
     if type(a) is not list or type(b) is not list:
         if type(a) is type(b) and not (rel or abs):
             return a == b
@@ -31,7 +31,7 @@ def equal(a: Tree, b: Tree, rel: float = 0.0, abs: float = 0.0) -> bool:
     if tag == "o" or b[0] == "o":
         return False
     if tag == "l" or tag == "t":
-        return tag == b[0] and len(a) == len(b) and all(equal(x, y, rel, abs) for x, y in zip(a[1:], b[1:]))
+        return tag == b[0] and len(a) == len(b) and _equal_items(a, b, rel, abs)
     if tag == "d":
         return b[0] == "d" and _equal_dicts(entries(a), entries(b), rel, abs)
     if tag == "s" or tag == "z":
@@ -41,6 +41,10 @@ def equal(a: Tree, b: Tree, rel: float = 0.0, abs: float = 0.0) -> bool:
     if tag == "r":
         return b[0] == "r" and range_key(a) == range_key(b)
     return _equal_scalar(a, b, rel, abs)
+
+
+def _equal_items(a: Tree, b: Tree, rel: float, abs: float) -> bool:
+    return all(equal(x, y, rel, abs) for x, y in zip(a[1:], b[1:], strict=True))
 
 
 def _equal_scalar(a: Tree, b: Tree, rel: float, abs: float) -> bool:
@@ -60,7 +64,7 @@ def near(x: int | float | complex, y: int | float | complex, rel: float, abs: fl
 
 
 def _near_exactly(x: int | float, y: int | float, rel: float, abs: float) -> bool:
-    if isinstance(x, float) and not isfinite(x) or isinstance(y, float) and not isfinite(y):
+    if (isinstance(x, float) and not isfinite(x)) or (isinstance(y, float) and not isfinite(y)):
         return False
     distance, size = magnitude(Fraction(x) - Fraction(y)), magnitude(Fraction(y))
     return distance <= max(Fraction(rel) * size, Fraction(abs))
@@ -79,7 +83,7 @@ def _equal_sets(a: Tree, b: Tree) -> bool:
 def _equal_dicts(a: list[tuple[str, Tree]] | None, b: list[tuple[str, Tree]] | None, rel: float, abs: float) -> bool:
     if a is None or b is None or len(a) != len(b):
         return False
-    return all(k == l and equal(v, w, rel, abs) for (k, v), (l, w) in zip(a, b))
+    return all(k == m and equal(v, w, rel, abs) for (k, v), (m, w) in zip(a, b, strict=True))
 
 
 def entries(tree: Tree) -> list[tuple[str, Tree]] | None:
@@ -222,7 +226,7 @@ def order(a: Tree, b: Tree, test: Callable[[Any, Any], bool]) -> bool:
 
 
 def _order_sequences(a: Tree, b: Tree, test: Callable[[Any, Any], bool]) -> bool:
-    for x, y in zip(a[1:], b[1:]):
+    for x, y in zip(a[1:], b[1:], strict=False):
         if not equal(x, y):
             return order(x, y, test)
     return test(len(a), len(b))

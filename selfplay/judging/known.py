@@ -1,25 +1,18 @@
-"""The functions, methods, modules and operators that the interpreter knows, each with a guard on what it may cost.
+"""The operators and builtin functions that the interpreter knows, each with a guard on what it may cost.
 
 Whatever is not listed here is not evaluated. Left out on purpose: `%` and full `format` (a width of a billion is a
-billion characters), `type` and `getattr` (the way to everything else), `random`, `open`, `eval`.
+billion characters), `getattr` (the way to everything else), `random`, `open`, `eval`.
 """
 
 from __future__ import annotations
 
 import ast
-import collections
-import copy
-import functools
-import itertools
-import math
+import builtins
 import operator
-import re
-import string
-import sys
 from collections.abc import Callable
 from typing import Any
 
-from selfplay.judging.budget import MAX_BITS, MAX_GROWN, Budget, Lazy, NotReadable, Unknown, bits, hashable
+from selfplay.judging.budget import MAX_BITS, Budget, Lazy, NotReadable, Unknown, bits, hashable
 
 Call = Callable[..., Any]  # a host function called with (budget, apply, arguments, keywords)
 
@@ -49,7 +42,8 @@ def binary(budget: Budget, name: str, a: Any, b: Any) -> Any:
     """`a` and `b` combined by the operator whose ast name is given; raises NotReadable for what would be too large."""
     if name not in _BINARY:
         raise NotReadable("unsupported", f"the operator {name}")
-    budget.weigh(a), budget.weigh(b)
+    budget.weigh(a)
+    budget.weigh(b)
     _guard(budget, name, a, b)
     result = _BINARY[name](a, b)
     if isinstance(result, int):
@@ -102,9 +96,12 @@ UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
 
 def compare(budget: Budget, name: str, a: Any, b: Any) -> bool:
     """A comparison by its operator as written: == < in is_not ..."""
-    budget.weigh(a), budget.weigh(b)
+    if isinstance(b, Lazy) and name in ("in", "not_in"):
+        b = list(b)
+    budget.weigh(a)
+    budget.weigh(b)
     if name in ("in", "not_in"):
-        if isinstance(b, range) and type(a) is not int:
+        if isinstance(b, range) and type(a) is not int:  # anything else is searched for item by item
             b = budget.items(b)
         return (a in b) == (name == "in")
     return _COMPARE[name](a, b)
@@ -132,11 +129,12 @@ def native(name: str) -> Callable[[Call], Call]:
     return enter
 
 
-def _plain(function: Callable[..., Any]) -> Call:
+def plain(function: Callable[..., Any]) -> Call:
     """A function of data: its arguments are paid for and its result is measured."""
 
     def call(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
-        budget.weigh(arguments), budget.weigh(keywords)
+        budget.weigh(arguments)
+        budget.weigh(keywords)
         result = function(*arguments, **keywords)
         return bits(result) if isinstance(result, int) else result
 
@@ -169,8 +167,8 @@ def _any_all(function: Callable[[list[Any]], bool]) -> Callable[[list[Any]], boo
 
 
 BUILTINS: dict[str, Any] = {
-    **{f.__name__: Native(f.__name__, _plain(f)) for f in (abs, bin, bool, chr, complex, divmod, hex, len, oct, ord)},
-    **{f.__name__: Native(f.__name__, _plain(f)) for f in (range, round, slice, int, float, str, repr)},
+    **{f.__name__: Native(f.__name__, plain(f)) for f in (abs, bin, bool, chr, complex, divmod, hex, len, oct, ord)},
+    **{f.__name__: Native(f.__name__, plain(f)) for f in (range, round, slice, int, float, str, repr)},
     **{f.__name__: Native(f.__name__, _of_items(f)) for f in (list, tuple)},
     **{f.__name__: Native(f.__name__, _of_items(_checked_set(f))) for f in (set, frozenset)},
     **{f.__name__: Native(f.__name__, _of_items(_any_all(f))) for f in (any, all)},
@@ -180,7 +178,7 @@ BUILTINS: dict[str, Any] = {
     "Ellipsis": Ellipsis,
     **{
         name: ExceptionType(name)
-        for name, kind in vars(__import__("builtins")).items()
+        for name, kind in vars(builtins).items()
         if isinstance(kind, type) and issubclass(kind, BaseException)
     },
 }
@@ -198,14 +196,15 @@ def _dict(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, 
 @native("sum")
 def _sum(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
     items, start = budget.items(arguments[0]), [*arguments[1:], keywords.get("start", 0)][0]
-    budget.weigh(items), budget.weigh(start)
+    budget.weigh(items)
+    budget.weigh(start)
     if isinstance(start, (list, tuple)):
         budget.sized(len(items) * sum(map(len, items)) // 8)
     return sum(items, start)
 
 
 @native("sorted")
-def _sorted(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+def sorted_items(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
     items = list(budget.weigh(budget.items(arguments[0])))
     key = keywords.get("key")
     if key is None:
@@ -243,14 +242,14 @@ def _enumerate(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[
 @native("map")
 def _map(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
     columns = [budget.items(argument) for argument in arguments[1:]]
-    return Lazy(apply(arguments[0], list(row)) for row in zip(*columns))
+    return Lazy(apply(arguments[0], list(row)) for row in zip(*columns, strict=False))
 
 
 @native("filter")
 def _filter(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
     items = budget.items(arguments[1])
     keep = [budget.weigh(apply(arguments[0], [item]) if arguments[0] is not None else item) for item in items]
-    return Lazy(item for item, kept in zip(items, keep) if kept)
+    return Lazy(item for item, kept in zip(items, keep, strict=True) if kept)
 
 
 @native("pow")
@@ -269,8 +268,9 @@ def _isinstance(budget: Budget, apply: Any, arguments: list[Any], keywords: dict
 
 def type_names(wanted: Any) -> list[str]:
     """The names in the second argument of `isinstance`."""
-    names = [kind.name for kind in (wanted if isinstance(wanted, tuple) else (wanted,)) if isinstance(kind, Native)]
-    if not names or any(name not in TYPES for name in names) or (isinstance(wanted, tuple) and len(names) < len(wanted)):
+    kinds = wanted if isinstance(wanted, tuple) else (wanted,)
+    names = [kind.name if isinstance(kind, Native) else "" for kind in kinds]
+    if not names or any(name not in TYPES for name in names):
         raise NotReadable("unsupported", "isinstance of a type that is not builtin")
     return names
 
@@ -279,6 +279,11 @@ TYPES: dict[str, type] = {
     kind.__name__: kind
     for kind in (int, float, str, bool, list, tuple, set, frozenset, dict, bytes, bytearray, complex, range)
 }
+
+
+@native("type")
+def _type(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    raise NotReadable("unsupported", "the type of something known")
 
 
 @native("print")
@@ -297,135 +302,3 @@ def _bytes(kind: type) -> Call:
 
 
 BUILTINS["bytes"], BUILTINS["bytearray"] = Native("bytes", _bytes(bytes)), Native("bytearray", _bytes(bytearray))
-
-
-def _counter(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
-    if arguments and isinstance(arguments[0], dict):
-        return dict(arguments[0])
-    return dict(collections.Counter(hashable(budget.items(arguments[0]) if arguments else [])))
-
-
-def _deepcopy(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
-    return copy.deepcopy(budget.weigh(arguments[0]))
-
-
-def _lazily(function: Callable[..., Any]) -> Call:
-    """A function of itertools whose results are counted as they come."""
-
-    def call(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
-        parts = [budget.items(part) if hasattr(part, "__len__") else part for part in arguments]
-        found = Lazy(itertools.islice(function(*parts, **keywords), 10_001))
-        if len(found) > 10_000:
-            raise NotReadable("budget", "more than 10000 combinations")
-        budget.spend(len(found))
-        return found
-
-    return call
-
-
-def _reduce(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
-    return functools.reduce(lambda a, b: apply(arguments[0], [a, b]), budget.items(arguments[1]), *arguments[2:])
-
-
-_MATH = (
-    "acos asin atan atan2 ceil cos degrees exp fabs floor fmod gcd hypot isclose isfinite isinf isnan isqrt lcm log log10"
-    " log2 pow radians sin sqrt tan tanh trunc copysign"
-).split()
-
-MODULES: dict[str, dict[str, Any]] = {
-    "math": {
-        **{name: Native(name, _plain(getattr(math, name))) for name in _MATH},
-        **{name: getattr(math, name) for name in ("e", "inf", "nan", "pi", "tau")},
-        "prod": Native("prod", lambda budget, apply, args, kw: functools.reduce(
-            lambda a, b: binary(budget, "Mult", a, b), budget.items(args[0]), kw.get("start", 1))),
-        "factorial": Native("factorial", lambda budget, apply, args, kw: math.factorial(_below(args[0], 1000))),
-        "comb": Native("comb", lambda budget, apply, args, kw: math.comb(_below(args[0], 5000), args[1])),
-        "perm": Native("perm", lambda budget, apply, args, kw: math.perm(*(_below(arg, 1000) for arg in args))),
-    },
-    "string": {name: value for name, value in vars(string).items() if isinstance(value, str) and name[0] != "_"},
-    "sys": {"maxsize": sys.maxsize},
-    "copy": {"copy": Native("copy", lambda budget, apply, args, kw: copy.copy(budget.weigh(args[0]))),
-             "deepcopy": Native("deepcopy", _deepcopy)},
-    "collections": {"Counter": Native("Counter", _counter), "OrderedDict": BUILTINS["dict"]},
-    "functools": {"reduce": Native("reduce", _reduce)},
-    "itertools": {name: Native(name, _lazily(getattr(itertools, name)))
-                  for name in ("product", "permutations", "combinations", "chain", "repeat", "count", "accumulate")},
-}  # fmt: skip
-
-
-def _below(value: Any, bound: int) -> int:
-    if not isinstance(value, int) or value > bound:
-        raise NotReadable("budget", f"an argument beyond {bound}")
-    return value
-
-
-METHODS: dict[type, frozenset[str]] = {
-    kind: frozenset(names.split())
-    for kind, names in {
-        str: "lower upper strip lstrip rstrip split rsplit splitlines startswith endswith find rfind index rindex count"
-        " title capitalize swapcase casefold isdigit isalpha isalnum isupper islower isspace isnumeric isdecimal"
-        " isidentifier partition rpartition removeprefix removesuffix encode join replace zfill center ljust rjust format",
-        bytes: "decode hex",
-        list: "append extend insert pop remove sort reverse copy count index clear",
-        tuple: "count index",
-        dict: "keys values items get pop update setdefault copy",
-        set: "add discard remove update union intersection difference symmetric_difference issubset issuperset"
-        " isdisjoint copy",
-        frozenset: "union intersection difference symmetric_difference issubset issuperset isdisjoint copy",
-        int: "bit_length bit_count",
-        float: "is_integer hex",
-    }.items()
-}
-
-
-def method(budget: Budget, apply: Any, value: Any, name: str, arguments: list[Any], keywords: dict[str, Any]) -> Any:
-    """`value.name(...)` for the listed methods of builtin types."""
-    kind = int if type(value) is bool else type(value)
-    if name not in METHODS.get(kind, ()):
-        raise NotReadable("unsupported", f"the method {name} of {kind.__name__}")
-    if (kind, name) in ((list, "sort"), (list, "extend")):
-        return _list_method(budget, apply, value, name, arguments, keywords)
-    arguments = [list(argument) if isinstance(argument, Lazy) else argument for argument in arguments]
-    budget.spend(_touched(value) // 16 + 1)
-    if name not in ("append", "insert", "setdefault"):  # these keep what is not known yet for later
-        budget.weigh(arguments)
-        budget.weigh(keywords)
-    _guard_method(budget, value, name, arguments)
-    result = getattr(value, name)(*arguments, **keywords)
-    return Lazy(result) if name in ("values", "items") and kind is dict else result
-
-
-def _touched(value: Any) -> int:
-    return len(value) if hasattr(value, "__len__") else 1
-
-
-def _list_method(budget: Budget, apply: Any, value: list[Any], name: str, arguments: Any, keywords: Any) -> None:
-    if name == "sort":
-        value[:] = _sorted(budget, apply, [value], keywords)
-    else:
-        items = budget.items(arguments[0])
-        budget.sized(len(value) + len(items))
-        value.extend(items)
-
-
-def _guard_method(budget: Budget, value: Any, name: str, arguments: list[Any]) -> None:
-    if name == "replace":
-        old, new = arguments[0], arguments[1]
-        budget.sized(len(value) + (value.count(old) if old else len(value) + 1) * len(new))
-    elif name == "join":
-        items = arguments[0]
-        budget.sized(len(value) * len(items) + sum(map(len, items)))
-    elif name in ("zfill", "center", "ljust", "rjust"):
-        budget.sized(arguments[0])
-    elif name == "format":
-        if re.search(r"\{[^}]*[:!.\[]|\{[^}]*\{", value):
-            raise NotReadable("unsupported", "format with specifications")
-        budget.sized(len(value) * 1 + value.count("{") * sum(len(str(argument)) for argument in arguments))
-    elif isinstance(value, (dict, set)) and name in ("add", "setdefault", "update") and len(value) > MAX_GROWN:
-        raise NotReadable("budget", f"a {type(value).__name__} grown beyond {MAX_GROWN} items")
-    elif isinstance(value, (set, frozenset)) and arguments:
-        hashable([*value, *(item for argument in arguments if hasattr(argument, "__iter__") for item in argument)])
-    elif name == "update":
-        hashable([*value, *(arguments[0] if arguments else ())])
-    elif name == "append":
-        budget.sized(len(value) + 1)

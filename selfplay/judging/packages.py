@@ -10,6 +10,7 @@ import functools
 import importlib.metadata as metadata
 import importlib.util
 import re
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +29,7 @@ class Packages:
 
 @functools.cache
 def locate(imports: tuple[str, ...]) -> Packages:
-    """The installed packages behind the top-level import names; what is not installed is left to fail in the program."""
+    """The installed packages behind top-level import names; what is not installed is left to fail in the program."""
     names = [name.partition(".")[0] for name in imports]
     distributions = {found.metadata["Name"]: found for name in names for found in _distributions(name)}
     paths = {path for found in distributions.values() for path in _entries(found)}
@@ -56,7 +57,8 @@ def _distributions(name: str) -> Iterable[metadata.Distribution]:
         except metadata.PackageNotFoundError:
             continue
         yield found
-        waiting += [match[0] for text in found.requires or () if "extra ==" not in text and (match := _REQUIREMENT.match(text))]
+        needed = [text for text in found.requires or () if "extra ==" not in text]
+        waiting += [match[0] for match in map(_REQUIREMENT.match, needed) if match]
 
 
 @functools.cache
@@ -85,6 +87,4 @@ def _spec_paths(name: str) -> set[Path]:
 
 
 def _is_standard(name: str) -> bool:
-    import sys
-
     return name in sys.stdlib_module_names

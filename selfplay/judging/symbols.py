@@ -1,8 +1,8 @@
 """Results that do not exist yet, and what a test says about them.
 
-While a test is read, the entry point is an `EntryPoint`, calling it gives a `Result` (arguments and the view so far), and
-comparing that gives a `Condition`, which is all that a case needs. What relates two results, or does something to a result
-that no view says, raises NotReadable: `property`, to be checked by running the test, or `unsupported`.
+While a test is read, the entry point is an `EntryPoint`, calling it gives a `Result` (arguments and the view so far),
+and comparing that gives a `Condition`, which is all that a case needs. What relates two results, or does something to
+one that no view says, raises NotReadable: `property`, to be checked by running the test, or `unsupported`.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class Result(Unknown):
         return self.then("key", self.text(key))
 
     def attribute(self, name: str) -> Any:
-        if name in ("lower", "upper", "strip", "keys", "values", "items", "count", "get", "copy"):
+        if name in ("lower", "upper", "strip", "keys", "values", "items", "count", "copy"):
             return ResultMethod(self, name)
         raise NotReadable("unsupported", f"the attribute {name} of a result")
 
@@ -193,11 +193,9 @@ class Result(Unknown):
         return self.condition("approx", self.text(expected), (float(rel), float(abs)))
 
 
-_STEPS = {
-    name: name
-    for name in "len sorted reversed set list tuple sum min max abs str int float bool any all".split()
-} | {"fabs": "abs", "frozenset": "set", "Counter": "", "iter": "list"}  # fmt: skip
-del _STEPS["Counter"], _STEPS["iter"]
+_BUILTIN_STEPS = "len sorted reversed set list tuple sum min max abs str int float bool any all"
+_STEPS = {name: name for name in _BUILTIN_STEPS.split()}
+_STEPS |= {"fabs": "abs", "frozenset": "set"}
 
 
 class ResultMethod(Unknown):
@@ -209,12 +207,10 @@ class ResultMethod(Unknown):
         self.result, self.name = result, name
 
     def call(self, arguments: list[Any], keywords: dict[str, Any]) -> Any:
-        if keywords or len(arguments) != (1 if self.name in ("count", "get") else 0):
+        if keywords or len(arguments) != (self.name == "count"):
             raise NotReadable("unsupported", f"these arguments of {self.name}")
         if self.name == "copy":
             return self.result
-        if self.name == "get":
-            return self.result.then("key", self.result.text(arguments[0]))
         return self.result.then(self.name, *(self.result.text(argument) for argument in arguments))
 
 
@@ -267,7 +263,7 @@ class Approx(Unknown):
     def __init__(self, expected: Any, rel: float | None, abs: float | None) -> None:
         self.expected = expected
         self.rel = rel if rel is not None else (1e-6 if abs is None else 0.0)
-        self.abs = abs if abs is not None else (1e-12 if rel is None else 1e-12)
+        self.abs = 1e-12 if abs is None else abs
 
     def condition(self, result: Result, operator: str) -> Condition:
         if operator != "==":

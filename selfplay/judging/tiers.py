@@ -21,7 +21,7 @@ TIERS = ("unjailed", "limited", "seatbelt", "confined", "jailed")
 _WALLS = ("no_new_privs", "landlock", "seccomp", "user")
 _ADVICE = {
     "no_new_privs": "a Linux kernel of 3.5 or newer",
-    "landlock": "a Linux kernel of 5.13 or newer with Landlock enabled (lsm=landlock,... at boot), in a container whose profile allows it",
+    "landlock": "a Linux kernel of 5.13 or newer with Landlock enabled at boot, and a container profile that allows it",
     "seccomp": "a kernel with seccomp filters on x86_64 or aarch64",
     "user": "an ordinary user instead of root, or a Python that other users can read",
 }

@@ -61,7 +61,7 @@ class _Encoder:
 
     def tree(self, value: Any, depth: int) -> Tree:
         kind = type(value)
-        if kind is int and -SMALL < value < SMALL or kind is bool or value is None:
+        if (kind is int and -SMALL < value < SMALL) or kind is bool or value is None:
             self.left -= 1
             if self.left < 0:
                 raise ValueError(f"value holds more than {self.limit} parts")
@@ -228,7 +228,10 @@ def _check_scalar(tag: Any, parts: list[Any]) -> None:
 def _is_integer(tree: Tree) -> bool:
     if type(tree) is int:
         return True
-    return type(tree) is list and len(tree) == 2 and tree[0] == "I" and type(tree[1]) is str and bool(_HEX.fullmatch(tree[1]))
+    match tree:
+        case ["I", str(text)]:
+            return bool(_HEX.fullmatch(text))
+    return False
 
 
 def number(tree: Tree) -> int | float | complex | None:

@@ -1,12 +1,12 @@
 """Views: the steps that a test applies to a result before it compares, as data, on trees.
 
-`assert sorted(f(x))[0] == 1` is a case with the view `("sorted", "index", "0")`: a flat tuple of steps, each followed by
-its argument where it takes one.
+`assert sorted(f(x))[0] == 1` is a case with the view `("sorted", "index", "0")`: a flat tuple of steps, each followed
+by its argument where it takes one.
 
-    len sorted reversed set list tuple sum min max abs str int float bool any all      the builtin of that name
-    lower upper strip keys values items                                                the method of that name
-    index I    slice A,B,C    key TREE    count TREE    has TREE                        [I], [A:B:C], [TREE], .count, TREE in it
-    round N    isinstance A|B    type_is A                                             round(_, N), isinstance, type() is A
+    len sorted reversed set list tuple sum min max abs str int float bool any all    the builtin of that name
+    lower upper strip keys values items                                              the method of that name
+    index I    slice A,B,C    key TREE    count TREE    has TREE                    _[I] _[A:B:C] _[T] _.count(T) T in _
+    round N    isinstance A|B    type_is A                                           round(_, N), type(_) is A
 
 `Mismatch` says that Python would have raised, or that an opaque value cannot be looked into.
 """
@@ -20,7 +20,6 @@ from typing import Any
 
 from selfplay.judging.equality import Mismatch, canonical, entries, equal, member, order, range_key, truth
 from selfplay.judging.values import Tree, dump, encode, integer, load, number, rebuild, whole
-
 
 WITH_ARGUMENT = frozenset({"index", "slice", "key", "count", "has", "round", "isinstance", "type_is"})
 
@@ -83,7 +82,7 @@ def _distinct(trees: list[Tree]) -> dict[str, Tree]:
 
 def _length(tree: Tree) -> Tree:
     if type(tree) is list and tree[0] == "r":
-            return integer(range_key(tree)[0])
+        return integer(range_key(tree)[0])
     return len(sequence(tree))
 
 

@@ -1,8 +1,9 @@
 """Several processes as one trainer: who am I, collect values, add up gradients, start the others.
 
-Without RANK and WORLD_SIZE in the environment everything happens in one process through the same methods, so no caller asks
-whether it is distributed. Works under torchrun and `accelerate launch`; `launch` starts further processes on this machine
-alone. DistributedDataParallel was left out: wrapped before a switch of adapters it silently stops synchronising.
+Without RANK and WORLD_SIZE in the environment everything happens in one process through the same methods, so no caller
+asks whether it is distributed. Works under torchrun and `accelerate launch`; `launch` starts further processes on this
+machine alone. DistributedDataParallel was left out: wrapped before a switch of adapters it silently stops
+synchronising.
 """
 
 from __future__ import annotations
@@ -14,12 +15,15 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
+from torch.distributed.rendezvous import rendezvous
 
 T = TypeVar("T")
+_MEETING = timedelta(minutes=5)
 _WATCHED = "SELFPLAY_LAUNCHED"
 
 
@@ -54,8 +58,11 @@ class TorchRanks(Ranks):
         cuda = torch.cuda.is_available()
         if cuda:
             torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")) % torch.cuda.device_count())
-        torch.distributed.init_process_group("cpu:gloo,cuda:nccl" if cuda else "gloo")
-        self.rank, self.size = torch.distributed.get_rank(), torch.distributed.get_world_size()
+        # A process that never comes is noticed soon; a collective may wait long, for a rank that is still judging.
+        store, self.rank, self.size = next(iter(rendezvous("env://", timeout=_MEETING)))
+        torch.distributed.init_process_group(
+            "cpu:gloo,cuda:nccl" if cuda else "gloo", store=store, rank=self.rank, world_size=self.size
+        )
 
     def gather(self, value: T) -> list[T]:
         values: list[Any] = [None] * self.size

@@ -3,18 +3,17 @@
     loss = - sum over scored tokens of min(r A, clip(r, 1 - eps_low, 1 + eps_high) A) / number of scored tokens
     r = pi(token) / pi_old(token), A the advantage of the token's span
 
-Source: PPO's surrogate (Schulman et al. 2017) with the token mean and the two bounds of DAPO (Yu et al. 2025); optional KL to the
-base by the k3 estimator (Schulman 2020). Every conversation is one row: its turns of one role, each span with an advantage of
-its own. The mean runs over the whole batch and all ranks. Old log-probabilities come from the same code as the new
-ones, so the ratio of the first inner step is exactly 1. TRL's trainer was left out (one scalar per completion of one
-policy), and so were a value function and packing of rows (it does not pay on a CPU).
+Source: PPO's surrogate (Schulman et al. 2017) with the token mean and the two bounds of DAPO (Yu et al. 2025); optional
+KL to the base by the k3 estimator (Schulman 2020). Every conversation is one row: its turns of one role, each span with
+an advantage of its own. The mean runs over the whole batch and all ranks. Old log-probabilities come from the same code
+as the new ones, so the ratio of the first inner step is exactly 1. TRL's trainer was left out (one scalar per
+completion of one policy), and so was a value function.
 """
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -24,29 +23,9 @@ from selfplay.game.episode import Role
 from selfplay.learning.policy.errors import PolicyError
 from selfplay.learning.policy.player import Policy
 from selfplay.learning.ranks import Ranks
+from selfplay.learning.samples import Batch, Sample, Span, micro_batches
 
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """Scored tokens ids[start:end] of one turn, their advantage, and what the sampler said of them (may be empty)."""
-
-    start: int
-    end: int
-    advantage: float
-    logprobs: tuple[float, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """One conversation of the trained role. Tokens outside the spans are context."""
-
-    ids: tuple[int, ...]
-    spans: tuple[Span, ...]
-
-    @property
-    def needed(self) -> int:
-        """Tokens up to the end of the last span: what follows changes nothing."""
-        return max((span.end for span in self.spans), default=0)
+__all__ = ["Sample", "Span", "UpdateSettings", "UpdateStats", "clipped_update"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +33,9 @@ class UpdateSettings:
     """Knobs, by TRL's names where it has one.
 
     `temperature`: that of sampling. `micro_batch_tokens`: padded tokens per forward and backward; halve it when memory
-    runs out. `logprob_gap_bound`: nats, mean difference of sampler and trainer that stops the run. `importance_cap`: weight
-    tokens by trainer over sampler, truncated there, where the two differ by design (vLLM); None: off.
+    runs out. `logprob_gap_bound`: nats, mean difference of sampler and trainer that stops the run; None: 1e-4 in fp32,
+    0.05 in half precision or 4 bit, where kernels round differently for prompts and single tokens. `importance_cap`:
+    weight tokens by trainer over sampler, truncated there, where the two differ by design (vLLM); None: off.
     """
 
     epsilon: float = 0.2
@@ -65,7 +45,7 @@ class UpdateSettings:
     temperature: float = 1.0
     max_grad_norm: float = 1.0
     micro_batch_tokens: int = 4096
-    logprob_gap_bound: float = 1e-4
+    logprob_gap_bound: float | None = None
     importance_cap: float | None = None
 
     @property
@@ -73,11 +53,17 @@ class UpdateSettings:
         high = self.epsilon if self.epsilon_high is None else self.epsilon_high
         return 1 - self.epsilon, 1 + high
 
+    def gap_bound(self, precise: bool) -> float:
+        default = 1e-4 if precise else 0.05
+        return default if self.logprob_gap_bound is None else self.logprob_gap_bound
+
 
 @dataclass(frozen=True, slots=True)
 class UpdateStats:
-    """Of one update, over all ranks. `loss`, `kl`, `entropy` and `logprob_gap` are means over scored tokens, of the first inner
-    step (loss, entropy, gap) or the last (kl); `clip_share` and `ratio_max` cover all inner steps; `grad_norm` before clipping.
+    """Of one update, over all ranks. `loss`, `kl`, `entropy` and `logprob_gap` are means over scored tokens.
+
+    Loss, entropy and gap are the first inner step's, kl and `grad_norm` (before clipping) the last's; `clip_share` and
+    `ratio_max` cover all inner steps.
     """
 
     loss: float
@@ -90,17 +76,6 @@ class UpdateStats:
     logprob_gap: float
     logprob_gap_max: float
     seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class _Batch:
-    """Rows of one micro-batch, right-padded. Per-token tensors [N] follow the rows and their spans in order."""
-
-    ids_BT: Tensor
-    mask_BT: Tensor
-    where_BT: Tensor
-    advantage_N: Tensor
-    sampled_N: Tensor  # the sampler's log-probabilities; NaN where it gave none
 
 
 @dataclass(slots=True)
@@ -130,7 +105,7 @@ def clipped_update(
     """
     started = time.perf_counter()
     ranks = ranks or Ranks()
-    batches = list(micro_batches(samples, settings.micro_batch_tokens, policy.device))
+    batches = list(micro_batches(samples, settings.micro_batch_tokens, policy.device, policy.fast))
     old: list[Tensor] = []
     steps, peaks, norm = [], [1.0, 0.0], 0.0
     with policy.role(role):
@@ -140,60 +115,15 @@ def clipped_update(
             if not total.tokens:
                 break
             if iteration == 0:
-                _check_gap(total, settings)
+                _check_gap(total, settings.gap_bound(policy.precise))
             norm = policy.step(role, settings.max_grad_norm)
             steps.append(total)
     peaks = [max(column) for column in zip(*ranks.gather(peaks), strict=True)]
     return _stats(steps, peaks, norm, time.perf_counter() - started)
 
 
-def micro_batches(samples: Sequence[Sample], tokens: int, device: torch.device) -> Iterator[_Batch]:
-    """Rows by length, cut so that a padded micro-batch stays within `tokens` (one row may exceed it)."""
-    rows: list[Sample] = []
-    for sample in sorted((s for s in samples if s.spans), key=lambda s: s.needed):
-        if rows and (len(rows) + 1) * sample.needed > tokens:
-            yield _pad(rows, device)
-            rows = []
-        rows.append(sample)
-    if rows:
-        yield _pad(rows, device)
-
-
-def _pad(rows: list[Sample], device: torch.device) -> _Batch:
-    width = rows[-1].needed
-    for row in rows:
-        _check_spans(row)
-    ids = torch.zeros(len(rows), width, dtype=torch.long)
-    mask = torch.zeros(len(rows), width, dtype=torch.long)
-    where = torch.zeros(len(rows), width, dtype=torch.bool)
-    advantage, sampled = torch.zeros(len(rows), width), torch.full((len(rows), width), math.nan)
-    for i, row in enumerate(rows):
-        ids[i, : row.needed] = torch.tensor(row.ids[: row.needed])
-        mask[i, : row.needed] = 1
-        for span in row.spans:
-            where[i, span.start : span.end] = True
-            advantage[i, span.start : span.end] = span.advantage
-            if span.logprobs:
-                sampled[i, span.start : span.end] = torch.tensor(span.logprobs)
-    return _Batch(*(t.to(device) for t in (ids, mask, where, advantage[where], sampled[where])))
-
-
-def _check_spans(row: Sample) -> None:
-    for span in row.spans:
-        _check_span(span, row)
-
-
-def _check_span(span: Span, row: Sample) -> None:
-    if not 0 < span.start <= span.end <= len(row.ids):
-        raise PolicyError(f"span {span.start}:{span.end} lies outside 1:{len(row.ids)}, the ids that can be scored")
-    if span.logprobs and len(span.logprobs) != span.end - span.start:
-        raise PolicyError(f"span {span.start}:{span.end} came with {len(span.logprobs)} log-probabilities; give one per token")
-    if not math.isfinite(span.advantage):
-        raise PolicyError(f"the advantage of span {span.start}:{span.end} is {span.advantage}; mask such turns before the update")
-
-
 def _accumulate(
-    policy: Policy, batches: list[_Batch], old: list[Tensor], settings: UpdateSettings, peaks: list[float]
+    policy: Policy, batches: list[Batch], old: list[Tensor], settings: UpdateSettings, peaks: list[float]
 ) -> _Tally:
     """One pass: adds the gradients of the summed loss, fills `old` on the first, raises `peaks` (ratio, gap)."""
     tally, first = _Tally(), not old
@@ -239,7 +169,7 @@ def importance(trainer_N: Tensor, sampler_N: Tensor, cap: float) -> Tensor:
 
 
 @torch.no_grad()
-def _base_logprobs(policy: Policy, batch: _Batch, temperature: float) -> Tensor:
+def _base_logprobs(policy: Policy, batch: Batch, temperature: float) -> Tensor:
     with policy.base():
         return policy.score(batch.ids_BT, batch.mask_BT, batch.where_BT, temperature)[0]
 
@@ -269,13 +199,13 @@ def _reduce(policy: Policy, role: Role, tally: _Tally, ranks: Ranks) -> _Tally:
     return total
 
 
-def _check_gap(total: _Tally, settings: UpdateSettings) -> None:
+def _check_gap(total: _Tally, bound: float) -> None:
     gap = total.gap / max(total.gap_tokens, 1.0)
-    if not gap <= settings.logprob_gap_bound:
+    if not gap <= bound:
         raise PolicyError(
-            f"sampler and trainer differ by {gap:.2e} nats a token where {settings.logprob_gap_bound:.0e} is allowed: the sampler "
-            "may ignore the adapter or use another temperature; where they differ by design raise logprob_gap_bound and set "
-            "importance_cap"
+            f"sampler and trainer differ by {gap:.2e} nats a token where {bound:.0e} is allowed: "
+            "the sampler may ignore the adapter or use another temperature; where they differ by design raise "
+            "logprob_gap_bound and set importance_cap"
         )
 
 

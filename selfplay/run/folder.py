@@ -47,7 +47,7 @@ class Saves(Protocol):
 
 
 class RunFolder:
-    """A recorder that writes to `config.output_dir`. Raises RunFolderError where that is another run's or cannot be written."""
+    """A recorder that writes to `config.output_dir`. Raises RunFolderError where that is taken or cannot be written."""
 
     def __init__(self, config: Config) -> None:
         self.path, self.config = Path(config.output_dir), config
@@ -99,7 +99,7 @@ class RunFolder:
             raise _taken(self.path, CONFIG) from None
         except OSError as error:
             with suppress(OSError):
-                target.unlink()
+                target.unlink(missing_ok=True)
                 self.path.rmdir()
             raise _trouble(target, error) from error
         self._open = True
@@ -125,7 +125,8 @@ def check_free(path: Path) -> None:
 
 def append_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
     """Adds one line of JSON per record, all or none. Raises RunFolderError where the disk does not take them."""
-    data = b"".join(json.dumps(_finite(record), ensure_ascii=False, allow_nan=False).encode() + b"\n" for record in records)
+    lines = (json.dumps(_finite(record), ensure_ascii=False, allow_nan=False) for record in records)
+    data = b"".join(line.encode() + b"\n" for line in lines)
     try:
         with open(path, "ab", buffering=0) as file:
             start = file.seek(0, os.SEEK_END)
@@ -165,7 +166,7 @@ def _finite(value: Any) -> Any:
 
 def _taken(path: Path, held: str) -> RunFolderError:
     return RunFolderError(
-        f"{path} holds another run ({held}); give another folder with --output-dir, or remove this one if it is not needed"
+        f"{path} holds another run ({held}); give another folder with --output-dir, or remove this one"
     )
 
 

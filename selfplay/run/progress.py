@@ -1,7 +1,7 @@
 """What a run says while it runs: one line a step, one an evaluation, a sample now and then, the table at the end.
 
-Plain text in aligned columns, so it reads the same in a terminal, a log file and a notebook. Left out: progress bars and
-colours.
+Plain text in aligned columns, so it reads the same in a terminal, a log file and a notebook. Left out: progress bars
+and colours.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TextIO
 
+from selfplay.game.episode import ROLES
 from selfplay.run.folder import Saves
 
 REPEAT = 20  # lines between two headers
@@ -63,8 +64,8 @@ COLUMNS = (
     Column("s", 5),
 )
 LEGEND = (
-    "G generator, D discriminator · pass: share of valid tests passed, base: of the problem's own · valid, kills, dist: "
-    "tests that are valid, catch a wrong program, are distinct · groups: informative of all"
+    "G generator, D discriminator · pass: share of valid tests passed, base: of the problem's own · valid, dist: tests "
+    "that are valid, distinct · kills: share of wrong programs caught · groups: informative of all"
 )
 
 
@@ -107,9 +108,7 @@ def header() -> str:
 def step_line(metrics: Mapping[str, Any]) -> str:
     """One step's metrics under `header()`; a dash where nothing was measured."""
     trained = metrics.get("role")
-    losses = [
-        metrics.get(f"loss/{role}", metrics.get("loss") if trained == role else None) for role in ("generator", "discriminator")
-    ]
+    losses = [metrics.get(f"loss/{role}", metrics.get("loss") if trained == role else None) for role in ROLES]
     cells = [
         f"{metrics.get('step', 0) + 1}/{metrics.get('steps', '?')}",
         str(metrics.get("phase", "")),
@@ -147,7 +146,7 @@ def evaluation_table(evaluations: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def interval(figure: Mapping[str, float | None] | None) -> str:
-    """"0.52 [0.45, 0.58]"."""
+    """ "0.52 [0.45, 0.58]"."""
     if _value(figure) is None or figure is None:
         return "-"
     return f"{number(figure['value'])} [{number(figure.get('low'))}, {number(figure.get('high'))}]"

@@ -19,7 +19,7 @@ from selfplay.tiny.operations import CONSTANTS
 
 MISCONCEIVED = 0.70  # share of misconceivable operations that a chain gets wrong
 FOLLOWED = 0.85  # share of operations whose code follows the belief stated at stage 4; the rest is drawn afresh
-SLIPPED = 0.03  # share of programs with a wrong constant
+SLIPPED = 0.02  # share of programs with a wrong constant
 EDGE_SHARE = {1: 0.03, 2: 0.13, 3: 0.08, 4: 0.10, 5: 0.12}  # edge inputs among the cases of a stage
 EXPECTED_RIGHT = {True: 0.97, False: 0.75}  # share of right expectations, for happy and for edge inputs
 CASES_PER_TURN = 2

@@ -21,7 +21,8 @@ def test_group_subtracts_the_groups_mean():
 
 def test_group_std_divides_by_the_groups_own_deviation():
     made = advantages("group_std", [(1.0, 0.0), (0.6, 0.4)], "generator", 1)
-    assert made.values[0] == pytest.approx((1, -1)) and made.values[1] == pytest.approx((1, -1))
+    assert made.values[0] == pytest.approx((1, -1))
+    assert made.values[1] == pytest.approx((1, -1))
 
 
 def test_raw_is_the_reward_itself():
@@ -35,7 +36,8 @@ def test_a_lost_episode_stays_none_and_leaves_the_baseline():
 @pytest.mark.parametrize("name", ["group", "group_std"])
 def test_a_group_without_spread_is_marked_to_be_dropped(name: str):
     made = advantages(name, [(0.1,) * 3, (0.0, 1.0), (None, 0.3)], "generator", 1)
-    assert made.informative == (False, True, False) and made.values[0] == (0, 0, 0)
+    assert made.informative == (False, True, False)
+    assert made.values[0] == (0, 0, 0)
 
 
 def test_running_compares_with_the_average_so_far():
@@ -52,7 +54,8 @@ def test_running_keeps_an_average_per_role_and_stage():
 
 def test_running_begins_with_the_first_batch():
     made = advantages("running", [(1.0,), (0.5,)], "generator", 1)
-    assert made.values == ((0.25,), (-0.25,)) and made.running.means == {("generator", 1): 0.75}
+    assert made.values == ((0.25,), (-0.25,))
+    assert made.running.means == {("generator", 1): 0.75}
 
 
 def test_the_averages_given_are_left_as_they_are():
@@ -81,7 +84,8 @@ def test_a_group_counts_as_informative_where_any_turn_differs():
 
 def test_a_lost_turn_stays_none():
     made = turn_advantages("group_std", [[(None, 1.0), (0.5, 0.0)]], "discriminator", (1, 2))
-    assert made.values[0][0][0] is None and made.values[0][1][0] == 0
+    assert made.values[0][0][0] is None
+    assert made.values[0][1][0] == 0
 
 
 def test_running_averages_turns_by_their_stage():

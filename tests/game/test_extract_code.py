@@ -133,7 +133,9 @@ def test_wrapping_the_entry_point_is_no_example():
 
 def test_half_finished_code_is_salvaged_as_far_as_it_goes():
     found = extract_code(f"{fenced(CODE)[:-4]}\n\ndef helper(x):\n    return [x for", ADD)
-    assert found.how == "salvaged" and found.source is not None and CODE in found.source
+    assert found.how == "salvaged"
+    assert found.source is not None
+    assert CODE in found.source
     ast.parse(found.source)
 
 
@@ -147,9 +149,12 @@ def test_imports_before_prose_are_kept():
     assert found.source == f"import math\n{CODE}"
 
 
-@pytest.mark.parametrize("text", ["", "# only a comment", '"""Only words."""', "I cannot do this.", "Sure", "```python\n# todo\n```"])
+@pytest.mark.parametrize(
+    "text", ["", "# only a comment", '"""Only words."""', "I cannot do this.", "Sure", "```python\n# todo\n```"]
+)
 def test_comments_and_prose_are_no_solution(text: str):
-    assert extract_code(text, ADD).source is None and extract_code(text, SUM).source is None
+    assert extract_code(text, ADD).source is None
+    assert extract_code(text, SUM).source is None
 
 
 def test_another_function_is_not_the_solution():
@@ -166,7 +171,9 @@ def test_example_input_is_not_the_program():
     assert extract_code(f"{fenced(PROGRAM)}\nFor example\n{fenced('3', 'text')}", SUM).source == PROGRAM
 
 
-@pytest.mark.parametrize("hostile", ["\0", "\ud800", "(" * 5000, "x = " + "-" * 20000 + "1", "def add(a, b): return 1\n" * 3000])
+@pytest.mark.parametrize(
+    "hostile", ["\0", "\ud800", "(" * 5000, "x = " + "-" * 20000 + "1", "def add(a, b): return 1\n" * 3000]
+)
 def test_hostile_text_is_read_without_an_exception(hostile: str):
     extract_code(hostile, ADD)
     extract_code(fenced(hostile), SUM)

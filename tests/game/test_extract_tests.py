@@ -23,7 +23,9 @@ def block(text: str, language: str = "") -> str:
     return f"```{language}\n{text}\n```"
 
 
-@pytest.mark.parametrize("text", [BOTH, f"{BOTH}\n", block(BOTH, "python"), block(BOTH), f"~~~py\n{BOTH}\n~~~", f"<think>x</think>{BOTH}"])
+@pytest.mark.parametrize(
+    "text", [BOTH, f"{BOTH}\n", block(BOTH, "python"), block(BOTH), f"~~~py\n{BOTH}\n~~~", f"<think>x</think>{BOTH}"]
+)
 def test_asserts_are_read_fenced_or_bare(text: str):
     assert extract_tests(text, ADD) == Tests(BOTH)
 
@@ -118,14 +120,16 @@ def test_tests_written_as_asserts_beside_a_block_are_counted_as_dropped():
 @pytest.mark.parametrize("text", ["", "I have no tests.", "<think>" + BOTH, "# none"])
 def test_a_turn_without_tests_has_none_and_drops_none(text: str):
     found = extract_tests(text, ADD)
-    assert "assert" not in found.source and (found.salvaged, found.dropped) == (0, 0)
+    assert "assert" not in found.source
+    assert (found.salvaged, found.dropped) == (0, 0)
 
 
 def test_input_and_output_blocks_are_read_in_pairs():
-    text = f"Zero is missing.\n### Input\n{block('1 2')}\n### Output\n{block('3')}\n\n### Input\n{block('0')}\n### Output\n{block('0')}"
-    assert extract_tests(text, SUM) == Tests(
-        stdin=(StdinTest("1 2\n", "3\n"), StdinTest("0\n", "0\n")), critique="Zero is missing."
-    )
+    one = f"### Input\n{block('1 2')}\n### Output\n{block('3')}"
+    two = f"### Input\n{block('0')}\n### Output\n{block('0')}"
+    found = extract_tests(f"Zero is missing.\n{one}\n\n{two}", SUM)
+    assert found.stdin == (StdinTest("1 2\n", "3\n"), StdinTest("0\n", "0\n"))
+    assert (found.critique, found.salvaged, found.dropped) == ("Zero is missing.", 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +148,8 @@ def test_headings_may_be_written_in_other_ways(text: str):
 @pytest.mark.parametrize("text", ["Input: 1 2\nOutput: 3", "Input:\n1 2\n\nOutput:\n3\n"])
 def test_bare_pairs_count_as_salvaged(text: str):
     found = extract_tests(text, SUM)
-    assert found.stdin == (StdinTest("1 2\n", "3\n"),) and found.salvaged == 1
+    assert found.stdin == (StdinTest("1 2\n", "3\n"),)
+    assert found.salvaged == 1
 
 
 def test_empty_input_is_an_input():
@@ -152,7 +157,10 @@ def test_empty_input_is_an_input():
 
 
 def test_blank_lines_inside_an_input_are_kept():
-    assert extract_tests(f"### Input\n{block('1' + chr(10) * 2 + '2')}\n### Output\n{block('3')}", SUM).stdin[0].input == "1\n\n2\n"
+    assert (
+        extract_tests(f"### Input\n{block('1' + chr(10) * 2 + '2')}\n### Output\n{block('3')}", SUM).stdin[0].input
+        == "1\n\n2\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -165,10 +173,13 @@ def test_blank_lines_inside_an_input_are_kept():
 )
 def test_half_a_pair_is_dropped_and_counted(text: str):
     found = extract_tests(text, SUM)
-    assert found.stdin == () and found.dropped == 1
+    assert found.stdin == ()
+    assert found.dropped == 1
 
 
-@pytest.mark.parametrize("hostile", ["\0", "\ud800", "(" * 5000, "[\n" * 2000, "assert " * 3000, f"{ONE}\nassert (\n" * 300])
+@pytest.mark.parametrize(
+    "hostile", ["\0", "\ud800", "(" * 5000, "[\n" * 2000, "assert " * 3000, f"{ONE}\nassert (\n" * 300]
+)
 def test_hostile_text_is_read_without_an_exception(hostile: str):
     extract_tests(hostile, ADD)
     extract_tests(hostile, SUM)
@@ -179,7 +190,12 @@ def test_whatever_is_found_parses(text: str):
     ast.parse(extract_tests(text, ADD).source)
 
 
-@given(st.lists(st.sampled_from([ONE, TWO, "assert add(1", "assert (", "words", "def test():", "    assert add(2, 2) == 4"]), max_size=8))
+@given(
+    st.lists(
+        st.sampled_from([ONE, TWO, "assert add(1", "assert (", "words", "def test():", "    assert add(2, 2) == 4"]),
+        max_size=8,
+    )
+)
 def test_no_test_is_lost_uncounted(lines: list[str]):
     found = extract_tests("\n".join(lines), ADD)
     written = sum("assert" in line for line in lines)
@@ -198,4 +214,6 @@ def test_a_short_turn_is_read_in_a_fifth_of_a_millisecond():
 def test_the_walk_through_is_read_whole(walk_through):
     for stage in range(1, 6):
         found = extract_tests(walk_through.script["two_sum", "discriminator", stage], walk_through.problem)
-        assert found.source == "\n".join(walk_through.tests[stage]) and found.critique and not found.dropped
+        assert found.source == "\n".join(walk_through.tests[stage])
+        assert found.critique
+        assert not found.dropped

@@ -27,7 +27,8 @@ def test_alternating_steps_begin_with_the_generator():
 
 def test_the_default_run_has_forty_steps_half_of_them_the_generators():
     steps = schedule("full")
-    assert len(steps) == 40 and roles(steps).count("G") == 20
+    assert len(steps) == 40
+    assert roles(steps).count("G") == 20
 
 
 def test_indices_count_the_steps():
@@ -36,7 +37,8 @@ def test_indices_count_the_steps():
 
 def test_alternating_spends_the_same_budget_from_stage_one():
     steps = schedule("alternating")
-    assert roles(steps) == "DG" * 20 and {step.stage for step in steps} == {1}
+    assert roles(steps) == "DG" * 20
+    assert {step.stage for step in steps} == {1}
 
 
 def test_single_stage_plays_stage_five_alone():
@@ -55,7 +57,8 @@ def test_a_joint_step_trains_both():
 
 def test_a_role_is_frozen_in_the_others_step():
     step = schedule("discriminator_only", (1,))[0]
-    assert step.trains("discriminator") and not step.trains("generator")
+    assert step.trains("discriminator")
+    assert not step.trains("generator")
 
 
 @pytest.mark.parametrize("name", ["full", "joint", "generator_only", "discriminator_only"])

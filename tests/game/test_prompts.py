@@ -41,7 +41,7 @@ def test_compact_has_no_system_message(role: Role):
 
 @pytest.mark.parametrize("role", ROLES)
 def test_instruct_has_a_system_message_per_role(role: Role):
-    assert role == "generator" and "programmer" in Prompts().system(role) or "tester" in Prompts().system(role)
+    assert (role == "generator" and "programmer" in Prompts().system(role)) or "tester" in Prompts().system(role)
 
 
 @pytest.mark.parametrize(("role", "stage"), TURNS)
@@ -50,13 +50,15 @@ def test_instruct_has_a_system_message_per_role(role: Role):
 def test_every_message_renders_without_blank_ends(role: Role, stage: int, problem: Problem, style: str):
     for first in (True, False):
         asked = Prompts(style).ask(problem, role, stage, "said before", first)
-        assert asked and asked == asked.rstrip()
+        assert asked
+        assert asked == asked.rstrip()
 
 
 @pytest.mark.parametrize(("role", "stage"), TURNS)
 def test_only_the_first_message_carries_the_problem(role: Role, stage: int):
     first, later = (Prompts().ask(TWICE, role, stage, "text", first) for first in (True, False))
-    assert "Double it." in first and "assert twice(2) == 4" in first
+    assert "Double it." in first
+    assert "assert twice(2) == 4" in first
     assert "Double it." not in later
 
 
@@ -84,7 +86,8 @@ def test_a_function_problem_names_its_imports():
 
 def test_the_format_shown_would_not_count_as_a_test():
     tests = extract_tests(Prompts().ask(TWICE, "discriminator", 2, "text"), TWICE)
-    assert tests.source == "" and tests.dropped == 1
+    assert tests.source == ""
+    assert tests.dropped == 1
 
 
 def test_the_code_format_shown_is_read_as_code():

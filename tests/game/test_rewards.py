@@ -9,21 +9,33 @@ from math import sqrt
 import pytest
 
 from selfplay.errors import UnknownName
-from selfplay.game.rewards import RULES, CaseOutcome, ProgramOutcome, SuiteOutcome, TurnOutcome, get_rule
+from selfplay.game.rewards import (
+    RULES,
+    CaseOutcome,
+    ProgramOutcome,
+    RewardRule,
+    SuiteOutcome,
+    TurnOutcome,
+    adversarial,
+    get_rule,
+)
 from selfplay.game.rewards.outcomes import Verdict
 
 Verdicts = tuple[Verdict, ...]
 
 
 def verdicts(passed: int, total: int, masked: int = 0) -> Verdicts:
-    return ("passed",) * passed + ("failed",) * (total - passed) + ("infra_error",) * masked
+    counts: list[tuple[Verdict, int]] = [("passed", passed), ("failed", total - passed), ("infra_error", masked)]
+    return tuple(verdict for verdict, count in counts for _ in range(count))
 
 
 def program(baseline: Verdicts = (), exam: Verdicts = (), well_formed: Verdicts = ()) -> ProgramOutcome:
     return ProgramOutcome(True, True, baseline, exam, well_formed)
 
 
-def suite(valid: int, invalid: int = 0, caught: int = 0, passed: int | None = None, unreadable: int = 0) -> SuiteOutcome:
+def suite(
+    valid: int, invalid: int = 0, caught: int = 0, passed: int | None = None, unreadable: int = 0
+) -> SuiteOutcome:
     """`caught` of the valid cases fail the program; `passed` of all cases pass it, by default all the others."""
     cases = [CaseOutcome(True, program_failed=n < caught) for n in range(valid)]
     cases += [CaseOutcome(False, program_failed=False)] * invalid
@@ -214,8 +226,7 @@ def test_novel_kills_halves_a_kill_that_the_baseline_makes():
 
 
 def test_a_rules_weight_can_be_changed():
-    rule = get_rule("adversarial")
-    mine = replace(rule, discriminator=partial(rule.discriminator, validity_weight=0.3))
+    mine = replace(RULES["adversarial"], discriminator=partial(adversarial.discriminator, validity_weight=0.3))
     assert mine.discriminator(SuiteOutcome((TurnOutcome(1, (CaseOutcome(True),), 0, 1),))) == (0.3,)
 
 
@@ -241,11 +252,40 @@ def test_a_suite_whose_program_was_lost_has_no_reward(name: str):
     assert pays_suite(name, SuiteOutcome((turn,), ("infra_error", "infra_error"))) is None
 
 
+# the walk-through: the reference plays the generator and passes nine of ten tests, the tenth is wrong
+
+
+def walked(walk_through) -> tuple[ProgramOutcome, SuiteOutcome]:
+    by_stage = walk_through.reference_passes.items()
+    turns = [
+        TurnOutcome(s, tuple(CaseOutcome(ok, program_failed=not ok) for ok in passes), 0, 2) for s, passes in by_stage
+    ]
+    all_cases: Verdicts = tuple("passed" if ok else "failed" for _, passes in by_stage for ok in passes)
+    return program(verdicts(2, 2), verdicts(9, 9), all_cases), SuiteOutcome(tuple(turns), all_cases)
+
+
+@pytest.mark.parametrize(
+    ("name", "generator", "discriminator"),
+    [
+        ("progressive", 0.9, (0.1 * 0.9,)),
+        ("shifted", 11 / 12 - 0.5, (0.4 * 0.9 - 0.6 * 0.1,)),
+        ("fractional", 1.0, (0.0,)),
+        ("deepcoder", 1.0, (0.0,)),
+        ("adversarial", 1.0, (0.6, 0.6, 0.6, 0.3, 0.6)),
+        ("novel_kills", 1.0, (0.6, 0.6, 0.6, 0.3, 0.6)),
+    ],
+)
+def test_the_walk_through_pays(walk_through, name: str, generator: float, discriminator: tuple[float, ...]):
+    played, suite_played = walked(walk_through)
+    assert pays(name, played) == pytest.approx(generator)
+    assert get_rule(name).discriminator(suite_played) == pytest.approx(discriminator)
+
+
 # the registry
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
-def test_a_rule_pays_per_turn_or_once_as_it_says(rule):
+def test_a_rule_pays_per_turn_or_once_as_it_says(rule: RewardRule):
     turns = tuple(TurnOutcome(stage, (CaseOutcome(True, killed_by_baseline=()),), 0, 2) for stage in range(1, 6))
     rewards = rule.discriminator(SuiteOutcome(turns, ("passed",) * 5))
     assert len(rewards) == (5 if rule.per_turn else 1)

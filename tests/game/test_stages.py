@@ -18,7 +18,10 @@ def test_stage_three_is_pseudocode():
 
 @pytest.mark.parametrize("stage", get_all_stages(), ids=lambda stage: stage.name)
 def test_a_stage_has_name_description_and_both_prompts(stage: Stage):
-    assert stage.name and stage.description and stage.generator_prompt and stage.discriminator_prompt
+    assert stage.name
+    assert stage.description
+    assert stage.generator_prompt
+    assert stage.discriminator_prompt
 
 
 @pytest.mark.parametrize("wrong", [0, 6, -1])

@@ -42,13 +42,18 @@ def tokenizer() -> PreTrainedTokenizerFast:
 def build_model(seed: int = 0, **changes: object) -> Qwen2ForCausalLM:
     """Weights wide enough that the next token is far from uniform."""
     torch.manual_seed(seed)
-    shape: dict[str, object] = dict(
-        hidden_size=32, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, intermediate_size=64
-    )
-    common: dict[str, object] = dict(
-        vocab_size=VOCABULARY, tie_word_embeddings=True, max_position_embeddings=256, initializer_range=0.3
-    )
-    model = Qwen2ForCausalLM(Qwen2Config(**(shape | common | changes)))  # type: ignore[arg-type]
+    settings: dict[str, object] = {
+        "hidden_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "intermediate_size": 64,
+        "vocab_size": VOCABULARY,
+        "tie_word_embeddings": True,
+        "max_position_embeddings": 256,
+        "initializer_range": 0.3,
+    }
+    model = Qwen2ForCausalLM(Qwen2Config(**(settings | changes)))  # type: ignore[arg-type]
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if name.endswith("bias") or "norm" in name:
@@ -80,5 +85,7 @@ def model_folder(tmp_path_factory: pytest.TempPathFactory, tokenizer: PreTrained
     return folder
 
 
-def request(ids: tuple[int, ...], problem: str = "p", branch: int = 0, stage: int = 1, role: Role = "generator") -> Request:
+def request(
+    ids: tuple[int, ...], problem: str = "p", branch: int = 0, stage: int = 1, role: Role = "generator"
+) -> Request:
     return Request(TurnKey(0, problem, role, branch, stage), ids)

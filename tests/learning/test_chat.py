@@ -38,7 +38,9 @@ def played(chat: TemplateChat, tokenizer: Any, system: str = "") -> tuple[int, .
 
 @pytest.mark.parametrize("system", ["", "You write code."])
 @pytest.mark.parametrize("template", [None, CHATML])
-def test_a_conversation_in_pieces_equals_the_rendered_template(tokenizer: Any, template: str | None, system: str) -> None:
+def test_a_conversation_in_pieces_equals_the_rendered_template(
+    tokenizer: Any, template: str | None, system: str
+) -> None:
     tokenizer = with_template(tokenizer, template or tokenizer.chat_template)
     messages = [{"role": "system", "content": system}] if system else []
     for role, content in (("user", "solve it"), ("assistant", "sure"), ("user", "go on")):

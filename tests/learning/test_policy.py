@@ -166,12 +166,17 @@ def test_adapters_of_another_rank_change_nothing(policy: Policy, tokenizer: Any,
 
 
 @pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA GPU")
 def test_a_cuda_policy_learns_one_role_and_leaves_the_other(tokenizer: Any) -> None:
-    policy = Policy(build_model().to("cuda"), tokenizer, PolicySettings(rank=4))
+    model = build_model()
+    model.to("cuda")  # type: ignore[arg-type]
+    policy = Policy(model, tokenizer, PolicySettings(rank=4))
     before = {role: policy.digest(role) for role in ROLES}
     with policy.role("generator"):
         ids, where = IDS.cuda(), WHERE.cuda()
         policy.score(ids, torch.ones_like(ids), where, 1.0)[0].sum().backward()
         policy.step("generator", 1.0)
-    assert policy.digest("generator") != before["generator"] and policy.digest("discriminator") == before["discriminator"]
+    assert (
+        policy.digest("generator") != before["generator"] and policy.digest("discriminator") == before["discriminator"]
+    )
     assert len(policy.complete("generator", [request((5, 9, 17))], Sampling(1.0, 4))[0].ids) <= 4

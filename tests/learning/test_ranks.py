@@ -71,7 +71,13 @@ def test_one_process_is_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ranks.gather("x") == ["x"] and ranks.reduce(torch.ones(1)).tolist() == [1.0]
 
 
-CHILD = "import os, pathlib, sys, time\nfrom selfplay.learning.ranks import _end_with_parent\n_end_with_parent()\npathlib.Path(sys.argv[1]).write_text(str(os.getpid()))\ntime.sleep(60)\n"
+CHILD = """
+import os, pathlib, sys, time
+from selfplay.learning.ranks import _end_with_parent
+_end_with_parent()
+pathlib.Path(sys.argv[1]).write_text(str(os.getpid()))
+time.sleep(60)
+"""
 
 
 def wait_for(path: Path) -> int:
@@ -99,6 +105,7 @@ def test_launched_processes_end_with_the_block(tmp_path: Path, monkeypatch: pyte
     (tmp_path / "sleeper.py").write_text(CHILD)
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{ROOT}")
     monkeypatch.delenv("WORLD_SIZE", raising=False)
+    pid = -1
     with pytest.raises(RuntimeError, match="enough"), launch(2, [str(tmp_path / "pid")], module="sleeper"):
         assert (os.environ["RANK"], os.environ["WORLD_SIZE"]) == ("0", "2")
         pid = wait_for(tmp_path / "pid")

@@ -68,7 +68,7 @@ def test_every_part_of_a_key_changes_the_turn() -> None:
 def test_uniforms_are_uniform_and_reproducible() -> None:
     drawn = uniforms([2**64 - 1] * 20_000, range(20_000))
     assert torch.equal(drawn, uniforms([2**64 - 1] * 20_000, range(20_000)))
-    assert 0 <= float(drawn.min()) and float(drawn.max()) < 1
+    assert float(drawn.min()) >= 0 and float(drawn.max()) < 1
     assert abs(float(drawn.mean()) - 0.5) < 0.01 and abs(float(drawn.var()) - 1 / 12) < 0.002
 
 
@@ -120,7 +120,9 @@ def test_the_prefix_cache_changes_no_token_and_saves_most_of_the_prompts(policy:
 
 def test_small_batches_change_no_token(policy: Policy) -> None:
     ends = frozenset(range(0, 320, 9))
-    assert turn_by_turn(decoder(policy, Limits(rows=3, prefill_tokens=20), ends)) == turn_by_turn(decoder(policy, None, ends))
+    assert turn_by_turn(decoder(policy, Limits(rows=3, prefill_tokens=20), ends)) == turn_by_turn(
+        decoder(policy, None, ends)
+    )
 
 
 def test_equal_prompts_are_fed_once(policy: Policy) -> None:

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from selfplay.game.episode import ROLES
 from selfplay.game.players import Sampling
 from selfplay.learning.policy.errors import PolicyError
 from selfplay.learning.policy.player import Policy
@@ -63,12 +64,12 @@ def reinforce(policy: Policy, samples: Sequence[Sample], temperature: float = 1.
 
 
 def test_an_update_moves_its_role_and_nothing_else(policy: Policy) -> None:
-    before = {role: policy.digest(role) for role in ("generator", "discriminator", None)}
+    before = {role: policy.digest(role) for role in (*ROLES, None)}
     ids = torch.tensor([SAMPLES[0].ids])
     where = torch.arange(20)[None] > 0
     with policy.base(), torch.no_grad():
         base = policy.score(ids, torch.ones_like(ids), where, 1.0)[0]
-    for role, idle in (("generator", "discriminator"), ("discriminator", "generator")):
+    for role, idle in (ROLES, ROLES[::-1]):
         held = policy.digest(idle)
         clipped_update(policy, role, SAMPLES, SETTINGS)
         assert policy.digest(role) != before[role] and policy.digest(idle) == held
@@ -104,6 +105,25 @@ def _fresh(policy: Policy, digest: str) -> Policy:
     return other
 
 
+@pytest.mark.parametrize("tokens", [4096, 60])
+def test_branches_of_one_prefix_update_as_separate_rows_do(policy: Policy, tokens: int) -> None:
+    stems = [sample(seed, [], length=length).ids for seed, length in ((7, 30), (8, 24))]
+    branches = [
+        Sample(
+            stem + tail.ids,
+            tuple(replace(span, start=span.start + len(stem), end=span.end + len(stem)) for span in spans),
+        )
+        for stem in stems
+        for seed in range(4)
+        for tail in [sample(seed, [], length=8 + seed)]
+        for spans in [(Span(0, 3, 1.0 - seed), Span(5, 8, 0.3))]
+    ]
+    expected = reinforce(policy, branches)
+    assert torch.allclose(
+        gradient(policy, branches, replace(SETTINGS, micro_batch_tokens=tokens)), expected, rtol=1e-3, atol=1e-6
+    )
+
+
 def test_the_ratio_is_exactly_one_at_the_first_inner_step(policy: Policy) -> None:
     stats = clipped_update(policy, "generator", SAMPLES, SETTINGS)
     assert stats.ratio_max == 1.0 and stats.clip_share == 0.0
@@ -127,7 +147,9 @@ def test_the_surrogate_is_the_lower_of_free_and_clipped() -> None:
 def test_the_kl_estimate_is_zero_for_the_base_and_positive_else() -> None:
     logprobs = torch.log(torch.tensor([0.2, 0.5]))
     assert torch.equal(k3(logprobs, logprobs), torch.zeros(2))
-    assert torch.allclose(k3(torch.tensor([math.log(0.5)]), torch.tensor([math.log(0.25)])), torch.tensor([0.5 - 1 + math.log(2)]))
+    assert torch.allclose(
+        k3(torch.tensor([math.log(0.5)]), torch.tensor([math.log(0.25)])), torch.tensor([0.5 - 1 + math.log(2)])
+    )
 
 
 def test_importance_weights_are_truncated_and_one_where_unknown() -> None:

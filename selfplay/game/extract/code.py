@@ -23,8 +23,8 @@ _SEPARATE = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, as
 class Code:
     """The program, None where there is none, and how it was found, as a word to count by.
 
-    `fenced` · `bare` (no fence) · `salvaged` (what parses of broken or half-finished code) · `no_entry_point` (code that
-    does not define the function asked for) · `no_code`.
+    `fenced` · `bare` (no fence) · `salvaged` (what parses of broken or half-finished code) · `no_entry_point` (code
+    that does not define the function asked for) · `no_code`.
     """
 
     source: str | None

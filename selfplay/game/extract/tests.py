@@ -15,14 +15,16 @@ from selfplay.game.extract.text import Block, blocks, code_like, longest_parseab
 from selfplay.game.problems import Problem, StdinTest
 from selfplay.game.syntax import parsed
 
-_TEST = re.compile(r"""\s*(?:assert\b|self\.assert\w+\(|with\s+[\w.]*raises\w*\(|[(\[]\s*[\[({'"\d-])""", re.IGNORECASE)
+_TEST = re.compile(
+    r"""\s*(?:assert\b|self\.assert\w+\(|with\s+[\w.]{0,40}raises\w{0,8}\(|[(\[]\s*[\[({'"\d-])""", re.IGNORECASE
+)
 _CONTINUING = (" ", "\t", ")", "]", "}", "else:", "elif ", "except", "finally:")
 _OPEN_LIST = re.compile(r"(?:\w+\s*=\s*)?\[\s*$")
-_BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+`?(assert\b.*?)`?\s*$")
-_TICKS = re.compile(r"^\s*`(assert\b[^`]*)`\W*$")
+_BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+`?(assert\b.*)$")
+_TICKS = re.compile(r"^\s*`(assert\b[^`]*)`")
 _MARK = re.compile(
-    r"""^\W* (?:\w+\s+)? (?:test\s+)? (?:case\s*)? \d* \W* (expected\s+output|input|output) \s*\d*
-        \s*[*_]*\s* (:?) \s*[*_]*\s* (.*?) \s*$""",
+    r"""^\W{0,8} (?:\w{1,12}\s{1,2})? (?:test\s)? (?:case\s?)? \d{0,3} \W{0,4} (expected\s+output|input|output)
+        \s?\d{0,3} [*_\s]{0,3} (:?) [*_\s]{0,3} (.*)$""",
     re.IGNORECASE | re.VERBOSE,
 )
 
@@ -69,11 +71,11 @@ def _function_tests(text: str) -> Tests:
 
 def _unbulleted(line: str) -> str:
     match = _BULLET.match(line) or _TICKS.match(line)
-    return match[1] if match else line
+    return match[1].rstrip(" `") if match else line
 
 
 def _starts_code(line: str) -> bool:
-    return code_like(line) or _TEST.match(line) is not None
+    return any(pattern.match(line) for pattern in (_TEST, _OPEN_LIST)) or code_like(line)
 
 
 def _prose(lines: list[str]) -> str:
@@ -196,7 +198,7 @@ def _heading(line: str) -> tuple[str, str] | None:
     match = _MARK.match(line)
     if match is None or (match[3] and not match[2]):
         return None
-    return ("input" if match[1].lower() == "input" else "output"), match[3].strip("`")
+    return ("input" if match[1].lower() == "input" else "output"), match[3].strip("` ")
 
 
 def _parts(lines: list[str], found: list[Block]) -> list[tuple[str, str, bool, bool]]:

@@ -10,11 +10,11 @@ from textwrap import dedent
 
 from selfplay.game.syntax import parse, parsed
 
-_CLOSED_THINKING = re.compile(r"<think>.*?</think>", re.DOTALL)
+# Patterns meet hostile text, so none may backtrack over the same characters twice; long lines stay cheap.
 _FENCE = re.compile(r"^[ \t>]*(`{3,}|~{3,})[ \t]*([\w+#.-]*)(.*)$")
 _CODE_LINE = re.compile(
-    r"""@\w | (?:async\s+)?def\s+\w | class\s+\w+\s*[:(] | import\s+[\w.]+\s*(?:$|,|as\b|\#|;) | from\s+[\w.]+\s+import\b
-      | (?:if|while|for|with|try|elif)\b.*:\s*(?:\#.*)?$ | (?:try|else|finally):
+    r"""@\w | (?:async\s+)?def\s+\w | class\s+\w+\s*[:(] | import\s+[\w.]+\s*(?:$|,|as\b|\#|;)
+      | from\s+[\w.]+\s+import\b | (?:if|while|for|with|try|elif)\b.*:\s*(?:\#.*)?$ | (?:try|else|finally):
       | [A-Za-z_][\w.]*(?:\[.*\])?\s*(?:[-+*/%|&]|//|\*\*)?=(?!=) | [A-Za-z_]\w*\s*,\s*[A-Za-z_*].*=(?!=)
       | [A-Za-z_]\w*\s*:\s*(?:int|str|bool|float|list|dict|set|tuple|[A-Z])[^=]*=(?!=)
       | assert\b | print\( | [A-Za-z_][\w.]*\(.*\)\s*(?:\#.*)?$""",
@@ -36,10 +36,15 @@ class Block:
 
 def without_thinking(text: str) -> str:
     """`text` without <think> blocks; one never closed goes to the end, one never opened began before the text."""
-    if "think>" not in text:
-        return text
-    text = _CLOSED_THINKING.sub("", text)
-    return text.rpartition("</think>")[2].partition("<think>")[0]
+    kept = ""
+    while "think>" in text:
+        before, opened, rest = text.partition("<think>")
+        if "</think>" in before:
+            kept, text = "", text.partition("</think>")[2]
+            continue
+        kept += before
+        text = rest.partition("</think>")[2] if opened else ""
+    return kept + text
 
 
 def blocks(lines: list[str]) -> list[Block]:

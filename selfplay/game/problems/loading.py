@@ -38,8 +38,8 @@ def load_problems(source: str | Path) -> tuple[Problem, ...]:
     """The problems of a file, or of one of SETS by its name.
 
     A file's problems are checked by reading (`validate_problem`); the package's own are proved by its tests.
-    Raises ProblemError with every flaw: unreadable file, malformed JSON, wrong, missing and unknown fields, two problems
-    with one id, tests or references that cannot be right.
+    Raises ProblemError with every flaw: unreadable file, malformed JSON, wrong, missing and unknown fields, two
+    problems with one id, tests or references that cannot be right.
     """
     if str(source) in SETS:
         folder = resource("datasets")

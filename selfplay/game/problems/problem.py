@@ -8,7 +8,7 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """The legal inputs. `requires`: boolean expressions over the parameters; `raises`: exceptions the description demands."""
+    """The legal inputs. `requires`: conditions on the parameters; `raises`: exceptions that the description demands."""
 
     requires: tuple[str, ...] = ()
     raises: tuple[str, ...] = ()

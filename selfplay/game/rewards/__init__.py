@@ -18,7 +18,8 @@ from selfplay.game.rewards.outcomes import CaseOutcome, ProgramOutcome, SuiteOut
 __all__ = ["RULES", "CaseOutcome", "ProgramOutcome", "RewardRule", "SuiteOutcome", "TurnOutcome", "get_rule"]
 
 GeneratorRule = Callable[[ProgramOutcome], float | None]
-DiscriminatorRule = Callable[[SuiteOutcome], tuple[float | None, ...]]
+# Called with a SuiteOutcome; keyword parameters, such as validity_weight, are a rule's own.
+DiscriminatorRule = Callable[..., tuple[float | None, ...]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 """`adversarial`: ours. Valid cases only, kills over many wrong targets, sameness priced, nothing for duplicates.
 
-The generator sits one exam with its whole group: the pooled valid cases, and the problem's own tests. The discriminator
-is paid per turn, since a case belongs to the turn that wrote it. `novel_kills` is the same with a discount on kills that
-the problem's own tests make already. Left out: a difference reward, v(all suites) - v(all but this one).
+The generator sits one exam with its whole group: the pooled valid cases, and the problem's own tests. The
+discriminator is paid per turn, since a case belongs to the turn that wrote it. `novel_kills` is the same with a
+discount on kills that the problem's own tests make already. Left out: a difference reward, v(all suites) - v(all but
+this one).
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ Verdict = Literal["passed", "failed", "error", "timeout", "not_collected", "infr
 class ProgramOutcome:
     """One program of the generator.
 
-    `collected`: it loads and defines its entry point. `has_code`: the turn held code at all. `baseline`: verdicts on the
-    problem's own tests. `exam`: on the valid pooled cases of the discriminator. `well_formed`: on every well-formed
+    `collected`: it loads and defines its entry point. `has_code`: the turn held code at all. `baseline`: verdicts on
+    the problem's own tests. `exam`: on the valid pooled cases of the discriminator. `well_formed`: on every well-formed
     case of the discriminator, valid or not.
     """
 
@@ -65,7 +65,10 @@ class TurnOutcome:
 
 @dataclass(frozen=True, slots=True)
 class SuiteOutcome:
-    """All turns of one discriminator conversation; `program`: verdicts of the program it read on all well-formed cases."""
+    """All turns of one discriminator conversation.
+
+    `program`: verdicts of the program that it read, on all well-formed cases in order.
+    """
 
     turns: tuple[TurnOutcome, ...]
     program: tuple[Verdict, ...] = ()

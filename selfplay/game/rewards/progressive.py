@@ -19,7 +19,7 @@ def generator(program: ProgramOutcome) -> float | None:
 
 
 def discriminator(suite: SuiteOutcome) -> float | None:
-    """(1 - pass rate) x validity: 8 of 10 passed, 6 of 10 valid give 0.12. No cases: 0. Validity: valid / well-formed."""
+    """(1 - pass rate) x validity, valid / well-formed: 8 of 10 passed, 6 of 10 valid give 0.12. No cases: 0."""
     if not suite.cases:
         return 0.0
     if lost(suite.program):

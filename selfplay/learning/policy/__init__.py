@@ -9,3 +9,8 @@ generate.py   the decoder for every other transformers model
 hf.py         loading models and tokenizers
 player.py     Policy: what the training loop holds
 """
+
+from selfplay.learning.policy.errors import PolicyError
+from selfplay.learning.policy.player import Policy, PolicySettings, open_policy
+
+__all__ = ["Policy", "PolicyError", "PolicySettings", "open_policy"]

@@ -1,9 +1,9 @@
 """One base model, two LoRA adapters: made, switched, compared, saved and loaded.
 
-`with adapters.role("generator"):` is the only way to switch. Inside, exactly that role's parameters ask for gradients;
-outside, none does, so a stray `set_adapter` is noticed at the next switch. Parameters are captured by name when the
-adapters are made: an optimizer built from `requires_grad` silently trains nothing on the other role's turn. Merging into
-the base was left out: merging and unmerging drifts (the sampler merges into copies).
+`with adapters.role("generator"):` is the only way to switch. Inside, exactly that role's parameters ask for
+gradients; outside, none does, so a stray `set_adapter` is noticed at the next switch. Parameters are captured by name
+when the adapters are made: an optimizer built from `requires_grad` silently trains nothing on the other role's turn.
+Merging into the base was left out: merging and unmerging drifts (the sampler merges into copies).
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ class Adapters:
         asking = {name for name, parameter in self.model.named_parameters() if parameter.requires_grad}
         if self.active != role or self._based or active != [role] or asking != set(self.parameters[role]):
             raise PolicyError(
-                f"the policy should be the {role}, but active is {active} and {len(asking)} parameters ask for gradients "
-                f"where {len(self.parameters[role])} should; switch with `with policy.role({role!r}):` only"
+                f"the policy should be the {role}, but active is {active} and {len(asking)} parameters ask for "
+                f"gradients where {len(self.parameters[role])} should; switch with `with policy.role({role!r}):` only"
             )
 
     def touch(self, role: Role) -> None:
@@ -139,7 +139,9 @@ class Adapters:
             raise PolicyError(f"cannot become the {role} inside `{self.active or 'base'}`; leave that block first")
         asking = [name for name, parameter in self.model.named_parameters() if parameter.requires_grad]
         if asking:
-            raise PolicyError(f"adapters were switched outside policy.role(): {asking[0]} and {len(asking) - 1} more are on")
+            raise PolicyError(
+                f"adapters were switched outside policy.role(): {asking[0]} and {len(asking) - 1} more are on"
+            )
 
     def _rest(self) -> None:
         self._ask_gradients(None)
@@ -175,5 +177,7 @@ def _read(folder: Path, expected: int) -> dict[str, torch.Tensor]:
         raise PolicyError(f"{folder} holds no adapter (adapter_model.safetensors is missing); name another folder")
     weights = load_peft_weights(str(folder), device="cpu")
     if len(weights) != expected:
-        raise PolicyError(f"{folder} holds {len(weights)} tensors where this policy has {expected}; use the same LoRA targets")
+        raise PolicyError(
+            f"{folder} holds {len(weights)} tensors where this policy has {expected}; use the same LoRA targets"
+        )
     return weights

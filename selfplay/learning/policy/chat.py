@@ -1,10 +1,10 @@
 """A chat read off the model's own template, by rendering probes and keeping what stands around their contents.
 
-Text is tokenised once and sampled ids are kept, so only two pieces of the template are needed: what opens a conversation
-and what stands between two of the player's turns. The template's text may contain special tokens, a message's text may
-not: `<|im_end|>` inside a problem stays plain text. A template that rewrites earlier turns (by date, by position, by dropping
-thoughts) is not prefix-preserving: `prefix_preserving` says so and the caller asks each turn as a conversation of its own.
-Tools, images and assistant prefills were left out: the game has none.
+Text is tokenised once and sampled ids are kept, so only two pieces of the template are needed: what opens a
+conversation and what stands between two of the player's turns. The template's text may contain special tokens, a
+message's text may not: `<|im_end|>` inside a problem stays plain text. A template that rewrites earlier turns (by
+position, by dropping thoughts) is not prefix-preserving: `prefix_preserving` says so and the caller asks each turn as
+a conversation of its own. Tools, images and assistant prefills were left out: the game has none.
 """
 
 from __future__ import annotations
@@ -90,7 +90,9 @@ class TemplateChat:
         tails = [self._tail(answer) for answer in answers]
         self.prefix_preserving = None not in tails
         if not self.prefix_preserving:
-            warnings.warn("the chat template rewrites earlier turns: each stage is asked in a prompt of its own", stacklevel=3)
+            warnings.warn(
+                "the chat template rewrites earlier turns: each stage is asked in a prompt of its own", stacklevel=3
+            )
         tail = next((tail for tail in tails if tail is not None), None)
         if tail is None:
             return (), (), self._opening[1]

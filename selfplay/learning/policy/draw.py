@@ -1,9 +1,9 @@
 """How a token is drawn: by inverting the cumulative distribution at one uniform number per token.
 
-The uniform is a pure function of (run seed, turn, position), not of a stream: a turn samples the same tokens whatever else
-is in its batch, in whichever process, before or after a resume. `torch.multinomial` was left out: it draws one number per
-vocabulary entry from a stream. Top-k, top-p and repetition penalties were left out: they change the distribution that the
-update scores.
+The uniform is a pure function of (run seed, turn, position), not of a stream: a turn samples the same tokens whatever
+else is in its batch, in whichever process, before or after a resume. `torch.multinomial` was left out: it draws one
+number per vocabulary entry from a stream. Top-k, top-p and repetition penalties were left out: they change the
+distribution that the update scores.
 """
 
 from __future__ import annotations

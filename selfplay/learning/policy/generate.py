@@ -1,8 +1,8 @@
 """The decoder for any transformers model, on any device: a loop over the model's own forward and cache.
 
 Rows are padded on the left, equal prompts are fed once, finished rows are dropped, and every token has its own keyed
-random number (draw.py), which `model.generate` cannot offer. Reusing keys and values from turn to turn was left out: the
-layout of a cache differs from model to model.
+random number (draw.py), which `model.generate` cannot offer. Reusing keys and values from turn to turn was left out:
+the layout of a cache differs from model to model.
 """
 
 from __future__ import annotations
@@ -85,6 +85,11 @@ def _prefill(model: Any, rows: list[_Row]) -> tuple[DynamicCache, Tensor, Tensor
 
 def _forward(model: Any, ids: Tensor, mask: Tensor, positions: Tensor, cache: DynamicCache) -> Tensor:
     out = model(
-        input_ids=ids, attention_mask=mask, position_ids=positions, past_key_values=cache, use_cache=True, logits_to_keep=1
+        input_ids=ids,
+        attention_mask=mask,
+        position_ids=positions,
+        past_key_values=cache,
+        use_cache=True,
+        logits_to_keep=1,
     )
     return out.logits[:, -1]

@@ -1,4 +1,7 @@
-"""Loading a base model and its tokenizer with transformers: fp32 on a CPU, 4 bit where bitsandbytes serves a CUDA device."""
+"""Loading a base model and its tokenizer with transformers.
+
+fp32 on a CPU; on CUDA 4 bit where bitsandbytes is installed, else bf16, or fp16 where the GPU lacks it.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig
+from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig, PreTrainedTokenizerFast
+from transformers.models.auto.tokenization_auto import get_tokenizer_config
 
 from selfplay.learning.policy.errors import PolicyError
 
 _TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "vocab.json", "spiece.model")
+_PLAIN_TOKENIZERS = ("PreTrainedTokenizerFast", "TokenizersBackend")
 
 
 def pick_device(device: str = "auto") -> torch.device:
@@ -33,7 +38,7 @@ def load(source: str | Path, device: torch.device, four_bit: bool | None = None)
     except (OSError, ValueError) as error:
         raise PolicyError(f"no model could be loaded from {source}: {error}") from error
     if not getattr(model, "is_quantized", False):
-        model = model.to(device)
+        model.to(device)  # type: ignore[arg-type]
     model.requires_grad_(False)
     return model.eval(), tokenizer
 
@@ -43,7 +48,10 @@ def load_tokenizer(source: str | Path) -> Any:
     if folder.is_dir() and not any((folder / name).is_file() for name in _TOKENIZER_FILES):
         raise PolicyError(f"{folder} holds no tokenizer ({', '.join(_TOKENIZER_FILES)}); save it beside the model")
     try:
-        return AutoTokenizer.from_pretrained(str(source))
+        named = get_tokenizer_config(str(source)).get("tokenizer_class")
+        # AutoTokenizer would rebuild a plain tokenizer.json as the model type's own class, with other splits.
+        reader = PreTrainedTokenizerFast if named in _PLAIN_TOKENIZERS else AutoTokenizer
+        return reader.from_pretrained(str(source))
     except (OSError, ValueError) as error:
         raise PolicyError(f"no tokenizer could be loaded from {source}: {error}") from error
 
@@ -54,7 +62,9 @@ def _precision(device: torch.device, four_bit: bool | None) -> dict[str, Any]:
     dtype = torch.bfloat16 if torch.cuda.is_bf16_supported(including_emulation=False) else torch.float16
     have = find_spec("bitsandbytes") is not None
     if four_bit and not have:
-        raise PolicyError("4 bit was asked for but bitsandbytes is not installed; pip install bitsandbytes or load in 16 bit")
+        raise PolicyError(
+            "4 bit was asked for but bitsandbytes is not installed; pip install bitsandbytes or load in 16 bit"
+        )
     if four_bit is False or not have:
         return {"dtype": dtype}
     quantised = BitsAndBytesConfig(

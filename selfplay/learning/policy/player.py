@@ -1,8 +1,8 @@
 """Policy: one base model that plays both roles, and everything the training loop asks of it.
 
-Plays (`complete`), scores for the update (`score`), steps one role's optimizer (`step`), saves and loads. Small Qwen2 models
-on a CPU run on the functions of qwen2.py and sampler.py, everything else on the model's own forward; both sample with
-the same keyed numbers. Optimizers belong to roles and hold parameters captured by name.
+Plays (`complete`), scores for the update (`score`), steps one role's optimizer (`step`), saves and loads. Small Qwen2
+models on a CPU run on the functions of qwen2.py and sampler.py, everything else on the model's own forward; both sample
+with the same keyed numbers. Optimizers belong to roles and hold parameters captured by name.
 """
 
 from __future__ import annotations
@@ -102,14 +102,13 @@ class Policy:
             return self._decoder(role).complete(requests, sampling)
         with self.role(role):
             self.model.eval()
-            return generate.complete(
-                self.model, requests, sampling, self.chat.end_ids, self.seed, self.settings.rows
-            )
+            return generate.complete(self.model, requests, sampling, self.chat.end_ids, self.seed, self.settings.rows)
 
     def score(self, ids_BT: Tensor, mask_BT: Tensor, where_BT: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
-        """Log-probabilities and entropies (nats) of the ids at `where_BT`, row by row, both [N]; gradients to the active role.
+        """Log-probabilities and entropies (nats) of the ids at `where_BT`, counted row by row, both [N].
 
-        Rows are padded on the right. `where_BT` must not mark a row's first id: nothing leads to it.
+        Only the first have gradients, to the active role. Rows are padded on the right. `where_BT` must not mark a
+        row's first id: nothing leads to it.
         """
         active = self.adapters.scoring
         before = where_BT[:, 1:]
@@ -124,6 +123,12 @@ class Policy:
             states, head = self._states(ids_BT, mask_BT)[:, :-1][before], self.model.get_output_embeddings().weight
         return score.TokenLogprobs.apply(states, head, targets, temperature)  # type: ignore[return-value]
 
+    @property
+    def precise(self) -> bool:
+        """Whether the base computes in fp32, unquantised: sampler and trainer then agree to rounding."""
+        base = self.model.get_base_model()
+        return base.dtype == torch.float32 and not getattr(base, "is_quantized", False)
+
     def step(self, role: Role, max_grad_norm: float) -> float:
         """Clips the gradients of `role` to a norm and applies them; their norm before clipping."""
         self.adapters.check(role)
@@ -131,6 +136,7 @@ class Policy:
         self.optimizers[role].step()
         self.optimizers[role].zero_grad(set_to_none=True)
         self.adapters.touch(role)
+        self._decoders.pop(role, None)  # its keys and values are of the old weights
         return float(norm)
 
     def save(self, folder: Path, optimizers: bool = False) -> None:

@@ -1,11 +1,11 @@
 """Forward pass of small Qwen2 models on a CPU, as plain functions over merged weights.
 
 Used for sampling and for training alike, so both see the same function. A role's LoRA is merged into a copy
-(W + scale B A), differentiably where asked: on a model this small the copy costs a millisecond and saves two thirds of the
-operations. Norm weights and the attention scale are folded into the projections that follow them, query, key and value
-are one product, gate and up another, and the halves of queries and keys are interleaved so that a rotation is one complex
-product. Rows that branch from the same prefix compute it once, in training too. Left out, because the transformers
-backend has them: quantised weights, sliding windows, rotary scaling, large models (`supports` says no).
+(W + scale B A), differentiably where asked: on a model this small the copy costs a millisecond and saves two thirds of
+the operations. Norm weights and the attention scale are folded into the projections that follow them, query, key and
+value are one product, gate and up another, and the halves of queries and keys are interleaved so that a rotation is one
+complex product. Rows that branch from the same prefix compute it once, in training too. Left out, because the
+transformers backend has them: quantised weights, sliding windows, rotary scaling, large models (`supports` says no).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def supports(config: Any, device: torch.device) -> bool:
 
 
 def merged(model: Any, role: Role | None) -> Weights:
-    """The weights of `model` (a peft-wrapped Qwen2) as `role` sees them; None: the base. Keeps the graph to the adapter."""
+    """The weights of `model` (a peft-wrapped Qwen2) as `role` sees them, graph included; None: the base's."""
     causal = model.get_base_model()
     config, inner = causal.config, causal.model
     head_size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
@@ -69,7 +69,9 @@ def merged(model: Any, role: Role | None) -> Weights:
 def _layer(layer: Any, shape: Shape, role: Role | None) -> Layer:
     attention, mlp = layer.self_attn, layer.mlp
     scale = shape.head_size**-0.5
-    qkv = torch.cat([_weight(attention.q_proj, role) * scale, _weight(attention.k_proj, role), _weight(attention.v_proj, role)])
+    qkv = torch.cat(
+        [_weight(attention.q_proj, role) * scale, _weight(attention.k_proj, role), _weight(attention.v_proj, role)]
+    )
     bias = torch.cat([attention.q_proj.bias * scale, attention.k_proj.bias, attention.v_proj.bias])
     order = _interleaved(shape)
     gate_up = torch.cat([_weight(mlp.gate_proj, role), _weight(mlp.up_proj, role)])
@@ -93,7 +95,7 @@ def _weight(module: Any, role: Role | None) -> Tensor:
 
 
 def _interleaved(shape: Shape) -> Tensor:
-    """Rows of the joint projection, reordered: in queries and keys, i and i + head_size / 2 (a rotary pair) side by side."""
+    """Rows of the joint projection, reordered: rotary pairs (i, i + head_size / 2) of queries and keys side by side."""
     rows = torch.arange((shape.heads + 2 * shape.kv_heads) * shape.head_size).view(-1, shape.head_size)
     turned = rows.view(-1, 2, shape.head_size // 2).transpose(1, 2).reshape_as(rows)
     last = shape.heads + shape.kv_heads
@@ -119,7 +121,7 @@ def hidden(weights: Weights, ids_BT: Tensor) -> Tensor:
 def hidden_at(weights: Weights, ids_BT: Tensor, where_BT: Tensor) -> Tensor:
     """Hidden states [N, hidden] that lead to the ids at `where_BT`, row by row, with gradients.
 
-    Rows that agree up to where their first state is needed share that prefix, where this saves a fifth or more.
+    Rows that agree up to where their first state is needed share that prefix, where this saves a tenth or more.
     """
     rows = ids_BT.tolist()
     known_B = (where_BT.int().argmax(1) - 1).tolist()
@@ -127,7 +129,7 @@ def hidden_at(weights: Weights, ids_BT: Tensor, where_BT: Tensor) -> Tensor:
     places = {prefix: i for i, prefix in enumerate(dict.fromkeys(prefixes))}
     width = ids_BT.shape[1]
     longest, rest = max(known_B), width - min(known_B)
-    if len(places) * longest + len(rows) * rest > 0.8 * len(rows) * width:
+    if len(places) * longest + len(rows) * rest > 0.9 * len(rows) * width:
         return hidden(weights, ids_BT)[:, :-1][where_BT[:, 1:]]
     padded = torch.tensor([prefix + (0,) * (longest - len(prefix)) for prefix in places])
     which_B, start_B = torch.tensor([places[prefix] for prefix in prefixes]), torch.tensor(known_B)
@@ -169,8 +171,8 @@ def _keys_values(weights: Weights, ids_PT: Tensor) -> list[tuple[Tensor, Tensor]
 def extend(weights: Weights, kv: Tensor, ids_BS: Tensor, start_B: Tensor) -> Tensor:
     """Feeds S more tokens to each row, from that row's own position on; normalised hidden states [B, S, hidden].
 
-    `kv` [layer, 2, B, kv_heads, T, head_size] is written in place. A query sees keys up to its own position, so rows may
-    differ in length and what lies behind a row's end (padding, leftovers) is overwritten before it can be seen.
+    `kv` [layer, 2, B, kv_heads, T, head_size] is written in place. A query sees keys up to its own position, so rows
+    may differ in length and what lies behind a row's end (padding, leftovers) is overwritten before it can be seen.
     """
     shape, (rows, steps) = weights.shape, ids_BS.shape
     position_BS = start_B[:, None] + torch.arange(steps)

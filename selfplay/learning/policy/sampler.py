@@ -1,10 +1,11 @@
 """The fast decoder for small models on a CPU: ragged rows, dropped when finished, and a cache of earlier turns.
 
 Rows of different lengths share a batch: each writes its keys and values at its own position, so no padding on the left.
-A conversation is sampled turn by turn, and what was computed for its earlier turns is found again by the longest common prefix
-with any row kept from earlier calls. Cache, batch layout and finished rows change results by rounding alone, because
-the random numbers belong to the turn (draw.py). A decoder lives as long as its weights: a new one is made after an update.
-Paged attention, speculative decoding and CUDA graphs were left out: nothing here is large enough to need them.
+A conversation is sampled turn by turn, and what was computed for its earlier turns is found again by the longest common
+prefix with any row kept from earlier calls. Cache, batch layout and finished rows change results by rounding alone,
+because the random numbers belong to the turn (draw.py). A decoder lives as long as its weights: after an update a new
+one is made. Paged attention, speculative decoding and CUDA graphs were left out: nothing here is large enough to need
+them.
 """
 
 from __future__ import annotations
@@ -107,7 +108,7 @@ class Decoder:
         return [rows[i] for i in kept], kv.index_select(2, torch.tensor(kept))
 
     def _prefill(self, rows: list[_Row]) -> tuple[Tensor, Tensor]:
-        """Keys and values of the prompts with room for the turns, and the logits that follow. Equal prompts are fed once."""
+        """Keys and values of the prompts with room for the turns, and the next logits. Equal prompts are fed once."""
         room = max(len(row.prompt) + row.limit for row in rows)
         found = {row.prompt: self._cache.find(row.prompt) for row in rows}
         prompts = sorted(found, key=lambda prompt: len(prompt) - found[prompt].length)

@@ -16,7 +16,7 @@ _CHUNK_LOGITS = 1 << 24  # entries of one chunk of logits: 64 MiB in fp32
 
 
 class TokenLogprobs(torch.autograd.Function):
-    """(hidden [N, H], frozen head [V, H], targets [N], temperature) -> logprobs [N], entropies [N] (without gradient)."""
+    """(hidden [N, H], frozen head [V, H], targets [N], temperature) -> logprobs [N], entropies [N] (no gradient)."""
 
     @staticmethod
     def forward(ctx: Any, hidden: Tensor, head: Tensor, targets: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
@@ -66,4 +66,6 @@ def has_plain_head(causal: Any) -> bool:
     ids = torch.tensor([[0, 1]], device=causal.device)
     states = backbone(causal)(input_ids=ids, use_cache=False).last_hidden_state
     logits = causal(input_ids=ids, use_cache=False).logits
-    return states.shape[-1] == head.weight.shape[1] and torch.allclose(states @ head.weight.T, logits, rtol=1e-3, atol=1e-3)
+    return states.shape[-1] == head.weight.shape[1] and torch.allclose(
+        states @ head.weight.T, logits, rtol=1e-3, atol=1e-3
+    )

@@ -1,0 +1,218 @@
+"""Suites per second: the judge beside pytest per suite, a fresh interpreter per suite, and EvalPlus's own checker.
+
+    python benchmarks/judge.py [--humaneval FILE] [--suites 164] [--seconds 20] [--workers 1 2] [--flat 50000]
+
+A suite is one HumanEval reference with its tests; without the file, the problems that come with the package. Each
+system runs the same suites, turn by turn, until its time is up. Admission (reading the tests) is timed by itself.
+EvalPlus is measured where it is installed. `--flat N` adds a long run and reports memory before and after.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from selfplay.game.problems import load_problems
+from selfplay.judging.cases import Case, Limits, Task
+from selfplay.judging.judge import Job, Judge
+from selfplay.judging.local import LocalBox
+from selfplay.judging.reading import problem_cases, read_cases
+
+CASE_COUNTS = (1, 10, 30, 60)
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """A program, its tests as text (a module that asserts when it is run) and as cases."""
+
+    name: str
+    program: str
+    tests: str
+    entry_point: str
+    cases: tuple[Case, ...]
+
+
+def humaneval(path: Path) -> list[Suite]:
+    data = path.read_bytes()
+    text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8")
+    return [_humaneval_suite(json.loads(line)) for line in text.split("\n") if line.strip()]
+
+
+def _humaneval_suite(row: dict[str, str]) -> Suite:
+    program, entry = row["prompt"] + row["canonical_solution"], row["entry_point"]
+    cases = read_cases(row["test"], entry).cases
+    return Suite(row["task_id"], program, f"{row['test']}\ncheck({entry})\n", entry, cases)
+
+
+def shipped() -> list[Suite]:
+    problems = [problem for problem in load_problems("handwritten") if problem.reference_solution]
+    return [
+        Suite(
+            problem.id,
+            problem.reference_solution or "",
+            "\n".join(str(test) for test in (*problem.baseline_tests, *problem.hidden_tests)),
+            problem.entry_point,
+            (*problem_cases(problem, "baseline").cases, *problem_cases(problem, "hidden").cases),
+        )
+        for problem in problems
+    ]
+
+
+def timed(run: Callable[[Suite], object], suites: Sequence[Suite], seconds: float) -> list[float]:
+    """Milliseconds of each run, the suites in turn, until the time is up."""
+    taken: list[float] = []
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        start = time.perf_counter()
+        run(suites[len(taken) % len(suites)])
+        taken.append((time.perf_counter() - start) * 1e3)
+    return taken
+
+
+def report(name: str, taken: Sequence[float]) -> None:
+    ordered = sorted(taken)
+    p99 = ordered[min(len(ordered) - 1, int(0.99 * len(ordered)))]
+    rate = 1e3 * len(taken) / sum(taken)
+    print(f"{name:34} {statistics.median(taken):9.2f} {p99:9.2f} {rate:10.1f} {len(taken):8}", flush=True)
+
+
+def ours(judge: Judge) -> Callable[[Suite], object]:
+    return lambda suite: judge.matrix(suite.entry_point, [suite.program], suite.cases)
+
+
+def fresh_interpreter(folder: Path, *flags: str) -> Callable[[Suite], object]:
+    file = folder / "suite.py"
+
+    def run(suite: Suite) -> object:
+        file.write_text(f"{suite.program}\n{suite.tests}", "utf-8")
+        return subprocess.run([sys.executable, *flags, str(file)], capture_output=True, check=False)
+
+    return run
+
+
+def pytest_per_suite(folder: Path) -> Callable[[Suite], object]:
+    file = folder / "test_suite.py"
+
+    def run(suite: Suite) -> object:
+        body = "\n".join(f"    {line}" for line in suite.tests.splitlines())
+        file.write_text(f"{suite.program}\ndef test_suite():\n{body}\n", "utf-8")
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(file)]
+        return subprocess.run(command, capture_output=True, check=False, cwd=folder)
+
+    return run
+
+
+def evalplus() -> Callable[[Suite], object] | None:
+    """EvalPlus's checker on the same calls; None where it is not installed."""
+    try:
+        from evalplus.eval import untrusted_check  # pyright: ignore[reportMissingImports]
+    except ImportError:
+        return None
+    from selfplay.judging.values import decode
+
+    def run(suite: Suite) -> object:
+        cases = [case for case in suite.cases if case.operator == "==" and not case.view]
+        inputs, expected = [list(decode(c.arguments)) for c in cases], [decode(c.expected) for c in cases]
+        return untrusted_check("humaneval", suite.program, inputs, suite.entry_point, expected, 0, [1.0] * len(inputs))
+
+    return run
+
+
+def many_tasks(box: LocalBox, suites: Sequence[Suite], seconds: float) -> float:
+    """Suites per second when the box gets many at once."""
+    tasks = [Task(suite.program, suite.entry_point, tuple(case.arguments for case in suite.cases)) for suite in suites]
+    start, done = time.perf_counter(), 0
+    while time.perf_counter() - start < seconds:
+        box.run(tasks)
+        done += len(tasks)
+    return done / (time.perf_counter() - start)
+
+
+def by_count(box: LocalBox, seconds: float) -> None:
+    print("\ncases in one suite, ms per suite")
+    medians = {}
+    for count in CASE_COUNTS:
+        task = Task("def add(a, b): return a + b", "add", tuple(f'["t",{n},2]' for n in range(count)))
+        suite = Suite("add", "", "", "add", ())
+        medians[count] = statistics.median(timed(lambda _, task=task: box.run([task]), [suite], seconds))
+    print("  ".join(f"{count}: {ms:.2f}" for count, ms in medians.items()), end="  ")
+    print(f"(60 cost {medians[60] / medians[1]:.2f} x 1)")
+
+
+def resident_mib(pid: int) -> float:
+    with open(f"/proc/{pid}/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def flat(box: LocalBox, suites: Sequence[Suite], count: int) -> None:
+    """Memory of host and zygotes before and after `count` suites."""
+    tasks = [Task(suite.program, suite.entry_point, tuple(case.arguments for case in suite.cases)) for suite in suites]
+    box.run(tasks)
+    pids = [os.getpid(), *box.pids]
+    before = [resident_mib(pid) for pid in pids]
+    done = 0
+    while done < count:
+        box.run(tasks)
+        done += len(tasks)
+    after = [resident_mib(pid) for pid in pids]
+    print(f"\nmemory over {done} suites, MiB (host, zygotes): {before} -> {after}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--humaneval", type=Path, help="HumanEval.jsonl or .jsonl.gz (default: the shipped problems)")
+    parser.add_argument("--suites", type=int, default=164, help="how many suites to take")
+    parser.add_argument("--seconds", type=float, default=20.0, help="time for each system")
+    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--flat", type=int, default=0, help="run this many suites and compare memory")
+    options = parser.parse_args()
+    suites = (humaneval(options.humaneval) if options.humaneval else shipped())[: options.suites]
+    cases = sum(len(suite.cases) for suite in suites)
+    print(f"{len(suites)} suites, {cases / len(suites):.1f} cases each, load {os.getloadavg()[0]:.1f}")
+    print(f"{'one suite at a time':34} {'median ms':>9} {'p99 ms':>9} {'suites/s':>10} {'runs':>8}")
+    compare(suites, options.seconds)
+    rates = {}
+    print("\nmany suites at once, suites per second")
+    for workers in options.workers:
+        with LocalBox(workers) as box:
+            rates[workers] = many_tasks(box, suites, options.seconds)
+            print(f"  {workers} workers: {rates[workers]:.0f} ({rates[workers] / rates[options.workers[0]]:.2f} x)")
+            if workers == options.workers[-1] and options.flat:
+                flat(box, suites, options.flat)
+
+
+def compare(suites: Sequence[Suite], seconds: float) -> None:
+    with LocalBox() as box, tempfile.TemporaryDirectory() as name:
+        judge, folder = Judge(box, Limits(), recheck=0.0), Path(name)
+        wrong = judge.matrices([Job(s.entry_point, (s.program,), s.cases) for s in suites])
+        failing = sum(any(v != "passed" for v in m.verdicts[0]) for m in wrong)
+        report(f"judge ({box.tier})", timed(ours(judge), suites, seconds))
+        checker = evalplus()
+        if checker:
+            report("evalplus", timed(checker, suites, seconds))
+        report("python -I -S per suite", timed(fresh_interpreter(folder, "-I", "-S"), suites, seconds))
+        report("python per suite", timed(fresh_interpreter(folder), suites, seconds))
+        report("python -m pytest per suite", timed(pytest_per_suite(folder), suites, seconds))
+        print(f"reading the tests: {reading_ms(suites):.2f} ms per suite; references that fail a test: {failing}")
+        by_count(box, seconds / 4)
+
+
+def reading_ms(suites: Sequence[Suite]) -> float:
+    start = time.perf_counter()
+    for suite in suites:
+        read_cases(suite.tests, suite.entry_point)
+    return (time.perf_counter() - start) / len(suites) * 1e3
+
+
+if __name__ == "__main__":
+    main()

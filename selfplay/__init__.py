@@ -1,0 +1,57 @@
+"""Adversarial self-play on code: one language model, two adapters, one game.
+
+    import selfplay
+
+    result = selfplay.train(seed=1, output_dir="runs/a")
+
+Everything here is loaded when it is first used, so that importing the package, and `--help`, cost milliseconds.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from selfplay.config import Config, configure
+    from selfplay.errors import SelfplayError
+    from selfplay.game.problems import Problem, load_problems, validate_problem
+    from selfplay.game.stages import Stage, get_all_stages, get_stage
+    from selfplay.play import play
+    from selfplay.train import train
+
+__version__ = "0.1.0"
+__all__ = [
+    "Config",
+    "Problem",
+    "SelfplayError",
+    "Stage",
+    "configure",
+    "get_all_stages",
+    "get_stage",
+    "load_problems",
+    "play",
+    "train",
+    "validate_problem",
+]
+
+_HOMES = {
+    "Config": "selfplay.config",
+    "Problem": "selfplay.game.problems",
+    "SelfplayError": "selfplay.errors",
+    "Stage": "selfplay.game.stages",
+    "configure": "selfplay.config",
+    "get_all_stages": "selfplay.game.stages",
+    "get_stage": "selfplay.game.stages",
+    "load_problems": "selfplay.game.problems",
+    "validate_problem": "selfplay.game.problems",
+}
+_COMMANDS = ("play", "train")  # modules that can be called: `python -m selfplay.train` and selfplay.train(...)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _COMMANDS:
+        return import_module(f"selfplay.{name}")
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'selfplay' has no attribute {name!r}")

@@ -1,0 +1,114 @@
+"""Two plain functions for programs and tests as text, on a box of their own: the shortest way to a verdict.
+
+    execute_tests("def add(a, b): return a + b", "assert add(1, 2) == 3").passed   ->  1
+    validate_tests_against_solution(["assert add(1, 2) == 4"], solution).passed    ->  0
+
+Left out: admission (see `Judge.admit`): here every readable test counts.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from selfplay.game.syntax import definition, parsed
+from selfplay.judging.cases import Case, Limits, Refusal, Verdict
+from selfplay.judging.judge import Judge
+from selfplay.judging.local import LocalBox
+from selfplay.judging.reading import Reading, read_cases
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """One test: its verdict, or why it could not be read (then `verdict` is None)."""
+
+    name: str
+    source: str
+    verdict: Verdict | None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a program did on some tests. `total` counts the readable ones; `seconds` is wall-clock time."""
+
+    total: int
+    passed: int
+    unreadable: int
+    timed_out: bool
+    seconds: float
+    details: tuple[Detail, ...]
+
+    @property
+    def failed(self) -> int:
+        return self.total - self.passed
+
+
+def execute_tests(
+    code: str, tests: str | Sequence[str], entry_point: str = "", limits: Limits | None = None
+) -> Outcome:
+    """Runs `code` on `tests`: the text of a test module, or several texts.
+
+    `entry_point` is the function under test; without it, the one of `code` that the tests call most often.
+    """
+    texts = [tests] if isinstance(tests, str) else list(tests)
+    entry_point = entry_point or called_entry_point(code, "\n".join(texts))
+    signature = signature_of(code, entry_point)
+    readings = [read_cases(text, entry_point, signature) for text in texts]
+    start = time.monotonic()
+    cases = [case for reading in readings for case in reading.cases]
+    verdicts = Judge(_default_box(), limits).matrix(entry_point, [code], cases).verdicts[0]
+    return _outcome(readings, cases, verdicts, time.monotonic() - start)
+
+
+def validate_tests_against_solution(
+    tests: str | Sequence[str], solution: str, entry_point: str = "", limits: Limits | None = None
+) -> Outcome:
+    """How many of the tests the solution passes: those are the valid ones."""
+    return execute_tests(solution, tests, entry_point, limits)
+
+
+def _outcome(
+    readings: Sequence[Reading], cases: Sequence[Case], verdicts: Sequence[Verdict], seconds: float
+) -> Outcome:
+    refused: list[Refusal] = [refusal for reading in readings for refusal in reading.refused]
+    judged = [Detail(case.name, case.source, verdict) for case, verdict in zip(cases, verdicts, strict=True)]
+    unread = [Detail(each.name, each.source, None, f"{each.reason}: {each.detail}") for each in refused]
+    return Outcome(
+        total=len(cases),
+        passed=sum(verdict == "passed" for verdict in verdicts),
+        unreadable=len(refused),
+        timed_out="timeout" in verdicts,
+        seconds=seconds,
+        details=(*judged, *unread),
+    )
+
+
+@functools.cache
+def _default_box() -> LocalBox:
+    """One box for the process; boxes end with it."""
+    return LocalBox()
+
+
+def called_entry_point(code: str, tests: str) -> str:
+    """The top-level function of `code` that `tests` name most often; the last one where they name none."""
+    tree = parsed(code)
+    names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)] if tree else []
+    counts = {name: len(re.findall(rf"\b{re.escape(name)}\s*\(", tests)) for name in names}
+    return max(reversed(names), key=lambda name: counts[name], default="")
+
+
+def signature_of(code: str, entry_point: str) -> str:
+    """The line `def name(parameters):` of a program's function; empty where it has none that can be read."""
+    tree = parsed(code)
+    found = definition(tree, entry_point) if tree else None
+    if not isinstance(found, ast.FunctionDef):
+        return ""
+    try:
+        return f"def {found.name}({ast.unparse(found.args)}):"
+    except RecursionError:
+        return ""

@@ -1,0 +1,170 @@
+"""Zygote processes, seen from the host: started by exec with an empty environment, fed through two pipes.
+
+The interpreter gets a few lines of bootstrap; the code of the top-level folder `sandbox/` follows through the pipe as
+text, so nothing of the package has to be readable inside. Left out: fork from the host (a trainer is large: 44 ms with
+1 GiB resident) and the -I flag (it would ignore PYTHONHASHSEED; its parts are given one by one).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+from collections import deque
+
+from selfplay.errors import SelfplayError
+from selfplay.judging.packages import locate
+from selfplay.judging.wire import FRAME, Order
+from selfplay.resources import resource
+
+PREIMPORTED = (
+    "math", "cmath", "collections", "collections.abc", "itertools", "functools", "re", "heapq", "bisect", "string",
+    "random", "typing", "dataclasses", "datetime", "json", "decimal", "fractions", "statistics", "operator", "copy",
+    "abc", "enum", "array", "time", "contextlib", "threading", "textwrap", "numbers", "hashlib", "linecache",
+)  # fmt: skip
+
+_MODULES = ("syscalls", "jail", "codec", "runner", "watch", "zygote")
+_BOOT = """
+import json, os, sys, types
+def take(count):
+    data = b""
+    while len(data) < count:
+        part = os.read(0, count - len(data))
+        if not part:
+            os._exit(0)
+        data += part
+    return data
+config = json.loads(take(int.from_bytes(take(4), "big")))
+package = sys.modules["sandbox"] = types.ModuleType("sandbox")
+for name, source in config["modules"]:
+    module = types.ModuleType("sandbox." + name)
+    setattr(package, name, module)
+    sys.modules[module.__name__] = module
+    exec(compile(source, "sandbox/" + name + ".py", "exec"), module.__dict__)
+module.main(config)
+"""
+_SEATBELT = """(version 1) (deny default) (allow process-fork) (allow process-exec (literal "{python}"))
+(allow signal (target same-sandbox)) (allow sysctl-read) (allow mach-lookup)
+(allow file-read*) (deny file-read* (subpath "{home}"))
+(allow file-read* (subpath "{prefix}")) (allow file-write* (literal "/dev/null") (subpath "{temporary}"))"""
+
+
+class BoxUnavailable(SelfplayError):
+    """This machine cannot run the local box; the message says why and what to do instead."""
+
+
+class Zygote:
+    """One zygote process, its pipes, and the orders that it holds."""
+
+    def __init__(self, imports: tuple[str, ...], jail: bool) -> None:
+        self.imports = imports
+        self.orders: deque[Order] = deque()
+        self.outgoing: deque[memoryview] = deque()
+        self.incoming = bytearray()
+        self.deadline = 0.0
+        self.process = subprocess.Popen(
+            _command(jail),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=_environment(imports),
+            close_fds=True,
+            bufsize=0,
+            cwd="/",
+            start_new_session=True,  # Ctrl-C is for the host
+        )
+        assert self.process.stdin
+        assert self.process.stdout
+        self.stdin, self.stdout = self.process.stdin.fileno(), self.process.stdout.fileno()
+        self.hello = self._greet(_configuration(imports, jail))
+
+    def _greet(self, configuration: bytes) -> dict[str, object]:
+        """Ships the box's code and waits for the zygote's first frame."""
+        try:
+            _write_all(self.stdin, configuration)
+            kind, length = FRAME.unpack(_read_exactly(self.stdout, FRAME.size))
+            hello = json.loads(_read_exactly(self.stdout, length))
+        except (OSError, EOFError, struct.error) as error:
+            raise BoxUnavailable(self._last_words(error)) from None
+        assert kind == b"H"
+        assert self.process.stderr
+        self.process.stderr.close()
+        os.set_blocking(self.stdin, False)
+        os.set_blocking(self.stdout, False)
+        return hello
+
+    def _last_words(self, error: Exception) -> str:
+        assert self.process.stderr
+        self.process.kill()
+        told = self.process.stderr.read().decode("utf-8", "replace").strip().splitlines()
+        reason = told[-1] if told else f"{type(error).__name__}: {error}"
+        self.close()
+        return f"the sandbox process did not start ({sys.executable}): {reason}; see selfplay.doctor, or --sandbox e2b"
+
+    def close(self) -> None:
+        """Kills the process; its child dies with it."""
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if pipe:
+                pipe.close()
+
+
+def _command(jail: bool) -> list[str]:
+    # -S keeps installed packages off the path, -P the working folder
+    python = [sys.executable, "-s", "-S", "-P", "-B", "-c", _BOOT]
+    if sys.platform == "darwin" and jail:
+        return ["/usr/bin/sandbox-exec", "-p", _seatbelt(), *python]
+    return python
+
+
+def _seatbelt() -> str:
+    """macOS: no network, no writing beyond a temporary folder, no reading under the user's home but Python itself."""
+    return _SEATBELT.format(
+        python=os.path.realpath(sys.executable),
+        home=os.path.expanduser("~"),
+        prefix=os.path.realpath(sys.base_prefix),
+        temporary=os.path.realpath(tempfile.gettempdir()),
+    )
+
+
+def _environment(imports: tuple[str, ...]) -> dict[str, str]:
+    environment = {"PYTHONHASHSEED": "0", "PYTHONUTF8": "1", "TZ": "UTC", "LC_ALL": "C.UTF-8"}
+    if imports:  # a library that starts threads at import could not be forked
+        environment |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+    return environment
+
+
+def _configuration(imports: tuple[str, ...], jail: bool) -> bytes:
+    packages = locate(imports)
+    folder = resource("sandbox")
+    configuration = {
+        "modules": [(name, (folder / f"{name}.py").read_text("utf-8")) for name in _MODULES],
+        "jail": jail,
+        "preimport": PREIMPORTED,
+        "packages": packages.names,
+        "path": packages.folders,
+        "grants": packages.grants,
+    }
+    text = json.dumps(configuration).encode()
+    return struct.pack("!I", len(text)) + text
+
+
+def _write_all(pipe: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(pipe, view) :]
+
+
+def _read_exactly(pipe: int, count: int) -> bytes:
+    data = b""
+    while len(data) < count:
+        part = os.read(pipe, count - len(data))
+        if not part:
+            raise EOFError("it ended before its first word")
+        data += part
+    return data

@@ -1,0 +1,175 @@
+"""Which cases count."""
+
+from __future__ import annotations
+
+import pytest
+
+from selfplay.game.problems import Contract, Problem
+from selfplay.judging.admission import Admission, admit, is_vacuous, screen
+from selfplay.judging.cases import Case, Execution
+from selfplay.judging.reading import read_cases
+from selfplay.judging.values import encode, load
+
+REFERENCE = "def f(xs):\n    return sum(xs)\n"
+PROBLEM = Problem("p", "The sum; raises ValueError if there is none.", "f", "def f(xs: list[int]) -> int:", (), REFERENCE)
+BLIND = Problem("p", "The sum.", "f", "def f(xs: list[int]) -> int:", ())
+BOUND = Problem(
+    "p", "", "f", "def f(xs: list[int], k: int) -> int:", (), REFERENCE, contract=Contract(("0 < k <= len(xs)",), ("KeyError",))
+)
+
+
+def screened(text: str, problem: Problem = PROBLEM, **options: bool) -> tuple[list[str], list[str]]:
+    """Sources that remain, reasons of the others."""
+    kept, refused = screen(problem, read_cases(text, "f", problem.signature), **options)
+    return [case.source for case in kept], [refusal.reason for refusal in refused]
+
+
+def test_an_ordinary_case_remains() -> None:
+    assert screened("assert f([1, 2]) == 3") == (["assert f([1, 2]) == 3"], [])
+
+
+@pytest.mark.parametrize(
+    ("second", "same"),
+    [
+        ("assert f([1, 2]) == 3", True),
+        ("assert 3 == f( [1,2] )", True),
+        ("assert f([1, 2]) == 3.0", True),
+        ("assert f([1, 2]) == 4", False),
+        ("assert f([2, 1]) == 3", False),
+        ("assert f([1, 2]) >= 3", False),
+    ],
+)
+def test_a_duplicate_is_refused(second: str, same: bool) -> None:
+    assert screened(f"assert f([1, 2]) == 3\n{second}")[1] == (["duplicate"] if same else [])
+
+
+def test_a_case_written_in_an_earlier_turn_is_a_duplicate() -> None:
+    earlier = read_cases("assert f([1]) == 1", "f").cases
+    kept, refused = screen(PROBLEM, read_cases("assert f([1]) == 1", "f"), {case.key for case in earlier})
+    assert (kept, [refusal.reason for refusal in refused]) == ((), ["duplicate"])
+
+
+@pytest.mark.parametrize("call", ["f('ab')", "f([1.5])", "f([1], 2)", "f([True])"])
+def test_arguments_outside_of_the_annotations_are_refused(call: str) -> None:
+    assert screened(f"assert {call} == 3")[1] == ["domain"]
+    assert screened(f"assert {call} == 3", trust_reference=True)[1] == []
+
+
+def test_arguments_outside_of_the_contract_are_refused() -> None:
+    assert screened("assert f([1, 2], 3) == 3", BOUND)[1] == ["domain"]
+    assert screened("assert f([1, 2], 2) == 3", BOUND)[1] == []
+
+
+def with_raises(name: str, call: str = "f([])") -> str:
+    return f"import pytest\ndef test_x():\n    with pytest.raises({name}):\n        {call}\n"
+
+
+def test_an_expected_exception_counts_only_where_the_problem_names_it() -> None:
+    assert screened(with_raises("ValueError"))[1] == []
+    assert screened(with_raises("TypeError"))[1] == ["exception"]
+    assert screened(with_raises("(ValueError, TypeError)"))[1] == ["exception"]
+    assert screened(with_raises("KeyError", "f([1], 1)"), BOUND)[1] == []
+    assert screened(with_raises("TypeError"), trust_reference=True)[1] == []
+
+
+@pytest.mark.parametrize(
+    ("test", "refused"),
+    [
+        ("abs(f([1]) - 3.0) < 0.001", False),
+        ("abs(f([1]) - 3.0) < 2", True),
+        ("abs(f([1]) - 1000.0) < 5", False),
+        ("f([1]) == pytest.approx(3.0, rel=0.5)", True),
+    ],
+)
+def test_a_tolerance_is_bounded(test: str, refused: bool) -> None:
+    assert screened(f"import pytest\nassert {test}")[1] == (["tolerance"] if refused else [])
+
+
+@pytest.mark.parametrize(
+    ("test", "vacuous"),
+    [
+        ("f([1]) != 5", True),
+        ("f([1]) is not None", True),
+        ("isinstance(f([1]), int)", True),
+        ("f([1])", True),
+        ("f([1]) >= 1", True),
+        ("f([1]) == 1", False),
+        ("not f([0])", False),
+    ],
+)
+def test_without_a_reference_what_looks_vacuous_is_refused(test: str, vacuous: bool) -> None:
+    assert screened(f"assert {test}", BLIND)[1] == (["vacuous"] if vacuous else [])
+
+
+def test_without_a_reference_contradicting_cases_are_all_refused() -> None:
+    assert screened("assert f([1]) == 1\nassert f([1]) == 2\nassert f([2]) == 2", BLIND) == (
+        ["assert f([2]) == 2"],
+        ["conflict", "conflict"],
+    )
+    assert screened("assert f([1]) == 1\nassert f([1]) == 2")[1] == []
+
+
+def test_the_readings_own_refusals_are_kept() -> None:
+    assert screened("assert f(f([1])) == 1\nassert f([1]) == 1")[1] == ["property"]
+
+
+@pytest.mark.parametrize(
+    ("test", "result", "vacuous"),
+    [
+        ("f([1]) == 5", 5, False),
+        ("f([1]) != 4", 5, True),
+        ("f([1]) is not None", 5, True),
+        ("f([1]) >= 0", 5, True),
+        ("f([1]) > 4", 5, True),
+        ("isinstance(f([1]), int)", 5, True),
+        ("isinstance(f([1]), bool)", True, True),
+        ("f([1])", True, False),
+        ("not f([1])", False, False),
+        ("f([1])", 5, True),
+        ("f([1])", [1], True),
+        ("not f([1])", [], False),
+        ("f([1]) is None", None, False),
+        ("f([1]) in (1, 5)", 5, False),
+        ("f([1]) in range(-100, 100)", 5, True),
+        ("sorted(f([1])) == [1, 2]", [2, 1], False),
+        ("len(f([1])) == 3", [1, 2, 3], False),
+        ("len(f([1])) >= 0", [1, 2, 3], True),
+        ("abs(f([1]) - 0.5) < 1e-6", 0.5, False),
+        ("f([1]) == 'abc'", "abc", False),
+        ("'a' in f([1])", "abcde", True),
+        ("f([1]) != {}", {"a": 1}, True),
+    ],
+)
+def test_a_case_that_most_outputs_near_the_right_one_pass_is_vacuous(test: str, result: object, vacuous: bool) -> None:
+    (case,) = read_cases(f"assert {test}", "f").cases
+    assert is_vacuous(case, load(encode(result))) is vacuous
+
+
+def admitted(text: str, execution: Execution) -> tuple[int, list[str]]:
+    cases = read_cases(text, "f").cases
+    result = admit(PROBLEM, cases, [execution] * len(cases))
+    return len(result.admitted), [refusal.reason for refusal in result.refused]
+
+
+@pytest.mark.parametrize(
+    ("execution", "reasons"),
+    [
+        (Execution("returned", "3", seconds=0.1), []),
+        (Execution("returned", "4"), ["reference"]),
+        (Execution("raised", exception=("ValueError",)), ["reference"]),
+        (Execution("timeout"), ["reference"]),
+        (Execution("returned", "3", seconds=1.5), ["slow"]),
+        (Execution("infra_error"), ["infra_error"]),
+    ],
+)
+def test_the_reference_settles_what_is_admitted(execution: Execution, reasons: list[str]) -> None:
+    assert admitted("assert f([1, 2]) == 3", execution) == (1 - len(reasons), reasons)
+
+
+def test_a_vacuous_case_is_refused_though_the_reference_passes_it() -> None:
+    assert admitted("assert f([1, 2]) != 4", Execution("returned", "3")) == (0, ["vacuous"])
+
+
+def test_without_a_reference_every_screened_case_is_admitted() -> None:
+    case = Case("t", "", '["l",1]', "==", "1")
+    assert admit(BLIND, [case], None) == Admission((case,), ())

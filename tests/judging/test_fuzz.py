@@ -1,0 +1,88 @@
+"""Random texts and values: reading never fails, values survive the codec, comparison is Python's."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from selfplay.judging.cases import Execution
+from selfplay.judging.compare import check, equal
+from selfplay.judging.reading import read_cases
+from selfplay.judging.values import decode, encode, load
+
+SCALARS = (
+    st.none() | st.booleans() | st.integers() | st.integers(-3, 3) | st.floats() | st.floats(-2, 2, width=16)
+    | st.text(max_size=5) | st.binary(max_size=3) | st.complex_numbers(allow_nan=False, max_magnitude=3)
+    | st.builds(range, st.integers(-3, 3), st.integers(-3, 3), st.sampled_from([1, 2, -1]))
+)  # fmt: skip
+KEYS = st.recursive(
+    SCALARS.filter(lambda value: value == value),
+    lambda inner: st.tuples(inner, inner) | st.frozensets(inner, max_size=3),
+    max_leaves=4,
+)
+DATA = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=4) | st.tuples(inner, inner) | st.dictionaries(KEYS, inner, max_size=3)
+    | st.sets(KEYS, max_size=3),
+    max_leaves=10,
+)  # fmt: skip
+PIECES = st.sampled_from(
+    ["assert", "f(", ")", "[", "]", "{", "}", "==", " is ", "None", "1", "'a'", "\n", "    ", "def test_x():\n", "for i in range(3):\n", "with pytest.raises(ValueError):\n", "import pytest\n", "@pytest.mark.parametrize('a', [1, 2])\n", "class TestA:\n", "self", ".append(", "lambda x: ", "x", "i", ",", ":", "not ", "and ", "in ", "sorted(", "abs(", "- 1", "* 10**9", "approx(", "try:\n", "except ValueError:\n", "pass\n", "if ", "while True:\n", "yield ", "*", "**", "%", "0.1", "while 1: pass", "return ", "b'", "f'{x}'", "\t", "\\", "\x00", "#", '"""', "f", "check(candidate)", "candidate(", ", 2), ", "((", "..."]
+)  # fmt: skip
+EXPRESSIONS = DATA.map(repr)
+
+
+def no_nan(value: Any) -> bool:
+    if isinstance(value, float):
+        return value == value
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return all(map(no_nan, value))
+    if isinstance(value, dict):
+        return all(no_nan(key) and no_nan(item) for key, item in value.items())
+    return True
+
+
+def texts_are_read(pieces: list[str]) -> None:
+    start = time.perf_counter()
+    reading = read_cases("".join(pieces), "f", "def f(a, b=1):")
+    assert time.perf_counter() - start < 5
+    for case in reading.cases:
+        decode(case.arguments)
+    assert reading.written == len(reading.cases) + len(reading.refused)
+
+
+def values_survive(a: Any, b: Any) -> None:
+    tree = load(encode(a))
+    assert encode(decode(encode(a))) == encode(a)
+    if no_nan(a) and no_nan(b):
+        assert equal(tree, tree)
+        assert equal(tree, load(encode(b))) == (a == b)
+
+
+def verdicts_are_pythons(argument: Any, expected: Any, result: Any) -> None:
+    """A case written as text gives the verdict that running the assertion would give."""
+    if not (no_nan(expected) and no_nan(result)) or "inf" in repr((argument, expected)) or "nan" in repr(argument):
+        return
+    (case,) = read_cases(f"assert f({argument!r}) == {expected!r}", "f").cases
+    assert encode([argument]) == case.arguments
+    assert check(case, Execution("returned", encode(result))) == ("passed" if result == expected else "failed")
+
+
+def fuzz(examples: int) -> None:
+    quiet = settings(max_examples=examples, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    quiet(given(st.lists(PIECES | EXPRESSIONS, max_size=25))(texts_are_read))()
+    quiet(given(DATA, DATA)(values_survive))()
+    quiet(given(DATA, DATA, DATA)(verdicts_are_pythons))()
+
+
+def test_a_few_hundred_random_texts_and_values_are_judged_as_python_would() -> None:
+    fuzz(100)
+
+
+@pytest.mark.slow
+def test_twenty_thousand_random_texts_and_values_are_judged_as_python_would() -> None:
+    fuzz(20_000)

@@ -1,0 +1,210 @@
+"""The walls: what a jailed program cannot reach, and that honest programs do not notice them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from selfplay.judging.cases import Execution, Limits, Task
+from selfplay.judging.local import LocalBox
+from selfplay.judging.tiers import TIERS, Tier, probe, rank, tier_of
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="these walls are Linux's")
+
+
+@pytest.fixture(scope="module")
+def box() -> Iterator[LocalBox]:
+    with LocalBox() as box:
+        if box.tier != "jailed":
+            pytest.skip(f"this machine offers less: {box.confinement}")
+        yield box
+
+
+def run(box: LocalBox, body: str, imports: tuple[str, ...] = ()) -> Execution:
+    source = "def f():\n" + "\n".join(f"    {line}" for line in body.splitlines())
+    return box.run([Task(source, "f", ('["t"]',), imports, Limits(cpu_seconds=2.0))])[0][0]
+
+
+DENIED = {
+    "read a system file": "return open('/etc/passwd').read()",
+    "list the root": "import os\nreturn os.listdir('/')",
+    "read its parent's environment": "import os\nreturn open(f'/proc/{os.getppid()}/environ').read()",
+    "read its own memory map": "return open('/proc/self/maps').read()",
+    "write a file": "open('/tmp/selfplay-escape', 'w').write('x')",
+    "make a folder": "import os\nos.mkdir('/tmp/selfplay-escape')",
+    "change a mode": "import os\nos.chmod('/dev/null', 0o600)",
+    "remove a file": "import os\nos.unlink('/tmp/selfplay-none')",
+    "link a file": "import os\nos.symlink('/etc/passwd', '/tmp/selfplay-escape')",
+    "fork": "import os\nos.fork()",
+    "spawn": "import os\nos.posix_spawn('/bin/true', ['true'], {})",
+    "exec": "import os\nos.execv('/bin/true', ['true'])",
+    "run a command": "import subprocess\nsubprocess.run(['true'])",
+    "open a socket": "import socket\nsocket.socket()",
+    "open a raw socket": "import socket\nsocket.socket(socket.AF_PACKET, socket.SOCK_RAW)",
+    "pair datagram sockets": "import socket\nsocket.socketpair(type=socket.SOCK_DGRAM)",
+    "signal its parent": "import os\nos.kill(os.getppid(), 0)",
+    "signal everyone": "import os\nos.kill(-1, 0)",
+    "become root": "import os\nos.setuid(0)",
+    "leave its session": "import os\nos.setsid()",
+    "raise a limit": "import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))",
+    "make a memory file": "import os\nos.memfd_create('x')",
+    "change root": "import os\nos.chroot('/')",
+    "change its priority": "import os\nos.nice(-5)",
+}
+
+
+@pytest.mark.parametrize("body", DENIED.values(), ids=DENIED.keys())
+def test_a_program_may_not(box: LocalBox, body: str) -> None:
+    execution = run(box, body)
+    assert execution.status == "raised"
+    assert {"OSError", "ValueError"} & set(execution.exception)
+
+
+RAW_CALLS = {  # x86_64, aarch64
+    "ptrace": (101, 117),
+    "process_vm_readv": (310, 270),
+    "bpf": (321, 280),
+    "io_uring_setup": (425, 425),
+    "userfaultfd": (323, 282),
+    "unshare": (272, 97),
+    "mount": (165, 40),
+    "open_by_handle_at": (304, 265),
+    "shmget": (29, 194),
+    "keyctl": (250, 219),
+    "perf_event_open": (298, 241),
+    "sendmsg": (46, 211),
+    "seccomp": (317, 277),
+    "clone3": (435, 435),
+    "memfd_create": (319, 279),
+    "setresuid": (117, 147),
+    "pidfd_open": (434, 434),
+}
+
+
+@pytest.mark.parametrize("name", RAW_CALLS)
+def test_a_system_call_beyond_the_list_is_refused(box: LocalBox, name: str) -> None:
+    number = RAW_CALLS[name][os.uname().machine == "aarch64"]
+    body = f"""import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+return [libc.syscall({number}, 0, 0, 0, 0, 0, 0), ctypes.get_errno()]"""
+    assert run(box, body).value in ('["l",-1,1]', '["l",-1,38]')  # EPERM, ENOSYS
+
+
+HONEST = {
+    "threads": """from concurrent.futures import ThreadPoolExecutor
+with ThreadPoolExecutor(8) as pool: return sum(pool.map(abs, range(-50, 0)))""",
+    "asyncio": """import asyncio
+async def g():
+    await asyncio.sleep(0.001)
+    return sum(await asyncio.gather(*(asyncio.sleep(0, n) for n in range(51))))
+return asyncio.run(g())""",
+    "extension modules": """import sqlite3, lzma, bz2, zlib, hashlib, decimal, ctypes, _elementtree, unicodedata
+return 1275""",
+    "late pure modules": "import colorsys, csv, difflib, email, html, pprint, sched, uuid, xml.dom\nreturn 1275",
+    "time zones": "import zoneinfo\nzoneinfo.ZoneInfo('Europe/Berlin')\nreturn 1275",
+    "the null device": "open('/dev/null', 'w').write('x')\nreturn 1275",
+    "deep recursion": """import sys
+sys.setrecursionlimit(100_000)
+def down(n): return 0 if n == 0 else 1 + down(n - 1)
+return down(50_000) - 48_725""",
+    "alarms": """import signal
+def ring(*_): raise InterruptedError
+signal.signal(signal.SIGALRM, ring)
+signal.setitimer(signal.ITIMER_REAL, 0.01)
+try: signal.pause()
+except InterruptedError: return 1275""",
+    "its own signals": "import signal\nsignal.signal(10, lambda *_: None)\nsignal.raise_signal(10)\nreturn 1275",
+    "randomness": "import os, secrets\nos.urandom(8), secrets.token_hex()\nreturn 1275",
+}
+
+
+@pytest.mark.parametrize("body", HONEST.values(), ids=HONEST.keys())
+def test_an_honest_program_does_not_notice_the_walls(box: LocalBox, body: str) -> None:
+    execution = run(box, body)
+    assert (execution.status, execution.value) == ("returned", "1275")
+
+
+def test_the_environment_holds_nothing(box: LocalBox) -> None:
+    execution = run(box, "import os\nreturn sorted(os.environ)")
+    assert execution.value == '["l","LC_ALL","PYTHONHASHSEED","PYTHONUTF8","TZ"]'
+
+
+def test_only_the_result_pipe_is_open(box: LocalBox) -> None:
+    body = """import os
+def is_open(n):
+    try: os.fstat(n)
+    except OSError: return False
+    return True
+return [n for n in range(500) if is_open(n)]"""
+    assert run(box, body).value == '["l",0,1,2,3]'
+
+
+def test_root_gives_up_its_user(box: LocalBox) -> None:
+    execution = run(box, "import os\nreturn [os.getuid() == 0, os.getgid() == 0, os.getgroups()]")
+    assert execution.value == '["l",false,false,["l"]]'
+
+
+def test_the_package_and_its_data_cannot_be_read(box: LocalBox) -> None:
+    own = Path(__file__).resolve()
+    assert run(box, f"return open({str(own)!r}).read()").status == "raised"
+
+
+def test_only_named_packages_can_be_imported(box: LocalBox) -> None:
+    pytest.importorskip("yaml")
+    assert run(box, "import yaml").exception[0] == "ModuleNotFoundError"
+    assert run(box, "import yaml\nreturn yaml.safe_load('[1]')", ("yaml",)).value == '["l",1]'
+    assert run(box, "import pytest", ("yaml",)).exception[0] == "ModuleNotFoundError"
+
+
+SEARCH_THE_HEAP = """import ctypes, os
+step = 1 << 20
+base = id(object()) & ~(step - 1)
+reader, writer = os.pipe()
+control = bytes(reversed(b"eldeen-a"))
+secrets = controls = 0
+for address in range(base - 8 * step, base + 8 * step, 4096):
+    try: os.write(writer, (ctypes.c_char * 4096).from_address(address))
+    except OSError: continue
+    backwards = os.read(reader, 4096)[::-1]  # so that neither word stands in this program
+    secrets += b"-rod4bu0rt" in backwards
+    controls += b"eldeen-a" in backwards
+return [secrets, controls > 0]"""
+
+
+def test_no_later_child_finds_what_an_earlier_one_was_given_or_returned(box: LocalBox) -> None:
+    secret = "tr0ub4dor-" + "x" * 40
+    box.run([Task(f"# {secret}\ndef f(x): return x[::-1] * 50", "f", (f'["t","{secret[::-1]}"]',))])
+    assert run(box, SEARCH_THE_HEAP).value == '["l",0,true]'
+
+
+def test_the_probe_tells_the_tier_and_what_is_missing() -> None:
+    tier = probe()
+    assert tier.name in TIERS
+    assert tier.name == "jailed" or tier.missing
+
+
+def test_a_missing_wall_lowers_the_tier_and_says_what_would_raise_it() -> None:
+    walls = dict.fromkeys(("rlimits", "user", "no_new_privs", "landlock", "seccomp"), "")
+    assert tier_of({"walls": walls}) == Tier("jailed")
+    partly = tier_of({"walls": walls | {"landlock": "not in this kernel"}})
+    assert partly.name == "confined"
+    assert partly.missing == (("landlock", "not in this kernel"),)
+    assert "Landlock" in partly.advice[0]
+    assert tier_of({"walls": walls | {"landlock": "no", "seccomp": "no"}}).name == "limited"
+
+
+def test_tiers_are_ordered_and_an_unknown_one_is_named() -> None:
+    assert Tier("jailed").reaches("confined")
+    assert not Tier("limited").reaches("confined")
+    with pytest.raises(ValueError, match=r"'fortress'.*jailed"):
+        rank("fortress")
+
+
+def test_a_box_without_walls_says_so() -> None:
+    with LocalBox(jail=False) as box:
+        assert box.tier == "unjailed"
+        assert run(box, "import os\nreturn len(os.listdir('/')) > 0").value == "true"

@@ -1,0 +1,81 @@
+"""The walk-through played, judged on the real box and shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from selfplay.game.players import Sampling, ScriptedPlayer
+from selfplay.game.prompts import Prompts
+from selfplay.game.rewards import RULES
+from selfplay.judging.judge import Judge
+from selfplay.judging.local import LocalBox
+from selfplay.learning.show import play_and_show
+
+
+@pytest.fixture(scope="module")
+def judge() -> Iterator[Judge]:
+    box = LocalBox(workers=1)
+    yield Judge(box)
+    box.close()
+
+
+def shown(judge: Judge, walk_through: Any, **changes: str) -> str:
+    """The episode; `changes` replace what is said, keyed like generator5."""
+    said = {(role, stage): text for (_, role, stage), text in walk_through.script.items()}
+    said |= {(name[:-1], int(name[-1])): text for name, text in changes.items()}
+    player = ScriptedPlayer(lambda key: said[key.role, key.stage])
+    return play_and_show(
+        player, "a script", walk_through.problem, Prompts("instruct"), Sampling(max_tokens=4000), judge
+    )
+
+
+@pytest.fixture(scope="module")
+def text(judge: Judge, walk_through: Any) -> str:
+    return shown(judge, walk_through)
+
+
+def test_every_stage_of_both_roles_is_shown(text: str) -> None:
+    assert [f"-- stage {k}," in text for k in range(1, 6)] == [True] * 5
+    assert text.count("  generator:") == 5
+    assert text.count("  discriminator:") == 5
+
+
+def test_the_wrong_test_of_the_walk_through_is_shown_as_not_admitted(text: str) -> None:
+    [line] = [line for line in text.splitlines() if "not admitted" in line]
+    assert line.lstrip().startswith("4 ")
+
+
+def test_the_matrix_has_a_row_for_the_reference_each_program_and_each_mutant(text: str) -> None:
+    matrix = text[text.index("-- matrix") : text.index("-- rewards")].splitlines()[1:]
+    names = [row[2:14].strip() for row in matrix]
+    assert names[:3] == ["reference", "program 1", "mutant 1"]
+    assert len({len(row) for row in matrix}) == 1
+
+
+def test_every_rule_says_what_it_would_pay(text: str) -> None:
+    rewards = text[text.index("-- rewards by rule") :].splitlines()[1:]
+    assert [row.split()[0] for row in rewards[: len(RULES)]] == list(RULES)
+
+
+def test_an_episode_in_which_everybody_spoke_has_no_warning(text: str) -> None:
+    assert "WARNING" not in text
+
+
+def test_an_empty_turn_is_named_with_its_prompt_and_the_usual_causes(judge: Judge, walk_through: Any) -> None:
+    text = shown(judge, walk_through, discriminator3="")
+    warning = text[text.index("WARNING") :]
+    assert "stage 3 (Pseudocode), discriminator: empty; asked by prompts/instruct/discriminator/3.jinja" in warning
+    assert all(cause in warning for cause in ("temperature", "max_completion_length is 4000", "it is a script"))
+
+
+def test_a_last_turn_without_code_is_named(judge: Judge, walk_through: Any) -> None:
+    text = shown(judge, walk_through, generator5="I would rather not.")
+    assert "stage 5 (Executable Code), generator: holds no program (no_code)" in text
+
+
+def test_a_turn_without_tests_is_named(judge: Judge, walk_through: Any) -> None:
+    text = shown(judge, walk_through, discriminator1="It looks fine to me.")
+    assert "stage 1 (Informal Reasoning), discriminator: holds no test that can be read" in text

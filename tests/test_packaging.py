@@ -1,0 +1,123 @@
+"""What the README promises and what the wheel holds."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from selfplay import _HOMES, __all__, __version__
+from selfplay.config import PRESETS, Config
+from selfplay.game.phases import SCHEDULES
+from selfplay.game.rewards import RULES
+
+ROOT = Path(__file__).resolve().parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def command(name: str) -> str:
+    """The README's command after the mark `<!-- NAME command -->`."""
+    found = re.search(rf"<!-- {name} command -->\n```bash\n(.*?)\n```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert found, f"README.md has no {name} command"
+    return found[1]
+
+
+def test_the_readme_has_two_commands_that_install_with_the_tested_versions() -> None:
+    assert command("train") == "pip install -c constraints.txt . && python -m selfplay.train"
+    assert command("test") == 'pip install -c constraints.txt ".[dev]" && python -m pytest'
+
+
+def test_ci_runs_the_command_of_the_readme() -> None:
+    script = (ROOT / ".ci" / "run").read_text()
+    found = re.search(r"^command=\$\((.*)\)$", script, re.MULTILINE)
+    assert found
+    ran = subprocess.run(["bash", "-c", found[1]], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == command("test")
+
+
+def test_every_constraint_names_an_exact_version() -> None:
+    lines = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
+    assert all(re.fullmatch(r"[\w.-]+==[\w.]+", line) for line in lines)
+    assert "torch==2.13.0" in lines
+
+
+def test_every_direct_dependency_is_constrained_or_has_a_floor() -> None:
+    constrained = {
+        line.split("==")[0].lower() for line in (ROOT / "constraints.txt").read_text().splitlines() if "==" in line
+    }
+    names = {re.split(r"[<>=!]", each)[0].lower() for each in PROJECT["dependencies"]}
+    assert names <= constrained
+
+
+def test_the_bounds_that_a_gpu_install_needs_stand_in_our_own_dependencies() -> None:
+    bounds = " ".join(PROJECT["dependencies"])
+    for bound in ("torch>=2.8,<2.15", "<=5.17.0", "<=1.15.0", "!=4.0.*,!=4.1.0,!=4.4.*,!=4.5.*,<5"):
+        assert bound in bounds
+
+
+def test_what_the_package_offers_can_be_had() -> None:
+    import selfplay
+
+    assert {*_HOMES, "play", "train"} == set(__all__)
+    assert all(callable(getattr(selfplay, name)) for name in __all__)
+    assert __version__ == "0.1.0"
+
+
+def test_importing_the_package_and_its_commands_loads_nothing_heavy() -> None:
+    heavy = "{'torch', 'transformers', 'peft'}"
+    code = f"import sys, selfplay, selfplay.train, selfplay.play; print(sorted({heavy} & set(sys.modules)))"
+    ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "[]"
+
+
+@pytest.mark.slow
+def test_a_wheel_finds_its_prompts_and_data_away_from_the_checkout(tmp_path: Path) -> None:
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(build, cwd=ROOT, capture_output=True, check=True)
+    [wheel] = tmp_path.glob("*.whl")
+    site = tmp_path / "site"
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        archive.extractall(site)
+    assert not [name for name in names if name.startswith(("tests/", "datasets/", "prompts/", "sandbox/", "runs/"))]
+    code = (
+        "from selfplay.game.problems import load_problems; from selfplay.game.stages import get_stage\n"
+        "from selfplay.resources import resource; import selfplay\n"
+        "assert 'site' in selfplay.__file__, selfplay.__file__\n"
+        "print(len(load_problems('procedural')) > 0, len(get_stage(3).generator_prompt) > 0)\n"
+        "print((resource('sandbox') / 'codec.py').is_file())\n"
+    )
+    paths = {"PYTHONPATH": str(site), "PATH": ""}
+    ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=paths, capture_output=True, text=True)
+    assert ran.stdout.split() == ["True", "True", "True"], ran.stderr
+
+
+PAGES = ["README.md", "docs/coming-from-the-prototype.md"]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_flag_that_a_page_names_exists(page: str) -> None:
+    text = (ROOT / page).read_text()
+    flags = {name.replace("-", "_") for name in re.findall(r"--([a-z][a-z-]+)", text)}
+    others = {"config", "problem", "help", "extra_index_url", "code", "tests", "entry", "reference"}
+    assert flags <= {each.name for each in fields(Config)} | others
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_file_that_a_page_names_exists(page: str) -> None:
+    paths = re.findall(r"`((?:selfplay|prompts|datasets|sandbox|docs)/[\w./-]*)`", (ROOT / page).read_text())
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_rule_and_schedule_that_a_page_names_exists(page: str) -> None:
+    text = (ROOT / page).read_text()
+    assert set(re.findall(r"--rewards (\w+)", text)) <= set(RULES)
+    assert set(re.findall(r"--schedule (\w+)", text)) <= set(SCHEDULES)
+    assert set(re.findall(r"--preset (\w+)", text)) <= set(PRESETS)

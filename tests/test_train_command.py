@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import selfplay
+from selfplay.config import configure
+from selfplay.errors import SelfplayError
+from selfplay.train import main
+
+ROOT = Path(__file__).resolve().parent.parent
+SMALL = ["--preset", "smoke", "--problems-per-step", "2", "--eval-problems", "2", "--final-eval-problems", "2"]
+FIGURES = (
+    *("code_correct", "code_greedy", "pass_at_4", "test_validity"),
+    *("mutation_score", "fixed_kills", "distinct", "distinct_all"),
+)
+
+
+def start(*flags: str, folder: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-u", "-m", "selfplay.train", *flags]
+    env = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    return subprocess.Popen(command, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def refused(capsys: pytest.CaptureFixture[str], *flags: str) -> str:
+    """What the command says on stderr when it exits 2; it says nothing on stdout."""
+    assert main(flags) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    return said.err
+
+
+def test_help_takes_less_than_a_second_of_cpu(tmp_path: Path) -> None:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    process = start("--help", folder=tmp_path)
+    out, _ = process.communicate()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert process.returncode == 0
+    assert "--n-discriminator-steps" in out
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 1
+
+
+def test_an_unknown_flag_is_refused_with_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "--learning-rat, did you mean 'learning-rate'" in refused(capsys, "--learning-rat", "1")
+
+
+def test_an_unknown_preset_is_refused_with_the_list(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "unknown preset 'smoky', did you mean 'smoke'?; choose from smoke, t4" in refused(
+        capsys, "--preset", "smoky"
+    )
+
+
+def test_two_models_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    said = refused(capsys, "--generator-model", "a", "--discriminator-model", "b")
+    assert "one model plays both roles" in said
+
+
+def test_a_folder_that_holds_a_run_is_refused_before_anything_is_loaded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "metrics.jsonl").write_text("{}\n")
+    assert f"{tmp_path} holds another run (metrics.jsonl)" in refused(capsys, "--output-dir", str(tmp_path))
+    assert [path.name for path in tmp_path.iterdir()] == ["metrics.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--problems", "none.jsonl"], "none.jsonl"),
+        (["--rewards", "adverserial"], "did you mean 'adversarial'"),
+        (["--advantages", "grup"], "did you mean 'group'"),
+        (["--schedule", "ful"], "did you mean 'full'"),
+        (["--prompts", "instuct"], "did you mean 'instruct'"),
+        (["--model", "{empty}"], "holds no tokenizer"),
+    ],
+)
+def test_bad_input_is_named_and_nothing_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], flags: list[str], message: str
+) -> None:
+    (tmp_path / "empty").mkdir()
+    flags = [flag.format(empty=tmp_path / "empty") for flag in flags]
+    said = refused(capsys, "--output-dir", str(tmp_path / "run"), "--processes", "1", *flags)
+    assert message in said
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_configuration_and_keywords_at_once_are_refused() -> None:
+    with pytest.raises(SelfplayError, match="not both: seed"):
+        selfplay.train(configure(), seed=1)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The folder of a small run, and what it printed."""
+    folder = tmp_path_factory.mktemp("train")
+    process = start(*SMALL, "--output-dir", "run", "--sample-every", "5", folder=folder)
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    return folder / "run", out
+
+
+def metrics(folder: Path, kind: str) -> list[dict[str, Any]]:
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    return [line for line in lines if line["kind"] == kind]
+
+
+@pytest.mark.slow
+def test_a_run_leaves_its_folder(run: tuple[Path, str]) -> None:
+    folder, _ = run
+    held = {path.name for path in folder.iterdir()}
+    assert held == {"config.yaml", "metrics.jsonl", "episodes.jsonl", "adapters"}
+    assert {path.name for path in (folder / "adapters").iterdir()} >= {"generator", "discriminator"}
+
+
+@pytest.mark.slow
+def test_a_smoke_run_has_one_step_per_phase(run: tuple[Path, str]) -> None:
+    steps = metrics(run[0], "step")
+    assert len(steps) == 15
+    assert len({step["phase"] for step in steps}) == 15
+    assert [step["step"] for step in steps] == list(range(15))
+
+
+@pytest.mark.slow
+def test_a_run_evaluates_before_after_each_stage_and_after(run: tuple[Path, str]) -> None:
+    evaluations = metrics(run[0], "evaluation")
+    assert [each["when"] for each in evaluations] == ["before", *(f"stage-{k}" for k in range(1, 6)), "after"]
+    assert all(set(each[name]) == {"value", "low", "high"} for each in evaluations for name in FIGURES)
+    assert {(each["split"], each["schema"]) for each in evaluations} == {("dev", 1)}
+
+
+@pytest.mark.slow
+def test_a_run_says_what_it_does(run: tuple[Path, str]) -> None:
+    _, out = run
+    assert out.count("stage 3 discriminator") == 1
+    assert "sample episode" in out
+    assert "before" in out
+    assert "adapters: run/adapters/generator" in out
+
+
+@pytest.mark.slow
+def test_a_run_repeats_from_its_own_configuration(run: tuple[Path, str], tmp_path: Path) -> None:
+    again = start("--config", str(run[0] / "config.yaml"), "--output-dir", "again", folder=tmp_path)
+    _, err = again.communicate(timeout=300)
+    assert again.returncode == 0, err
+    timeless = [
+        [
+            {name: value for name, value in step.items() if not name.startswith("seconds")}
+            for step in metrics(folder, "step")
+        ]
+        for folder in (run[0], tmp_path / "again")
+    ]
+    assert timeless[0] == timeless[1]
+
+
+@pytest.mark.slow
+def test_ctrl_c_saves_the_adapters_and_says_where(tmp_path: Path) -> None:
+    process = start(*SMALL, "--output-dir", "run", folder=tmp_path)
+    assert process.stdout
+    for line in process.stdout:
+        if "stage 1 generator" in line:
+            break
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "the adapters are saved in run/adapters/generator" in out
+    assert (tmp_path / "run" / "adapters" / "discriminator" / "adapter_model.safetensors").is_file()
+
+
+@pytest.mark.slow
+def test_training_from_python_takes_three_lines(tmp_path: Path) -> None:
+    result = selfplay.train(
+        preset="smoke", stages=(5,), output_dir=str(tmp_path / "a"), processes=1, eval_problems=2, final_eval_problems=2
+    )
+    assert (result.steps, result.interrupted, list(result.evaluations)) == (3, False, ["before", "stage-5", "after"])
