@@ -7,7 +7,7 @@ next, and back to text. The language model's player lives in `learning/policy`; 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from selfplay.game.episode import Role, TurnKey
@@ -91,7 +91,7 @@ class ScriptedPlayer:
     """Plays what `script` says for a turn: a table keyed by (problem, role, stage), or a function of the turn's key."""
 
     script: Mapping[tuple[str, Role, int], str] | Callable[[TurnKey], str]
-    chat: ByteChat = ByteChat()
+    chat: ByteChat = field(default_factory=ByteChat)
 
     def complete(self, role: Role, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
         return [self._say(request.key, sampling) for request in requests]

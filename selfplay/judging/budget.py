@@ -16,6 +16,7 @@ MAX_GROWN = 5_000  # items a set or dictionary may hold while it grows one by on
 MAX_SAME_HASH = 32  # items of one set or dictionary that may share a hash
 
 _SMALL = frozenset({bool, float, complex, type(None)})
+_OTHER_DATA = (float, complex, range, slice, type(None), type(...))
 _CONTAINERS = (list, tuple, set, frozenset, dict)
 
 
@@ -114,6 +115,8 @@ class Budget:
             self.spend(len(item) // 64 + 1)
         elif isinstance(item, int):
             self.spend(item.bit_length() // 64 + 1)
+        elif not isinstance(item, _OTHER_DATA):
+            raise NotReadable("unsupported", f"a {type(item).__name__} as a value")
 
     def items(self, value: Any) -> list[Any]:
         """The items of something iterable, as a new list."""

@@ -8,8 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, Sequence
 
-Verdict = Literal["passed", "failed", "error", "timeout", "not_collected", "infra_error"]
-
+from selfplay.game.rewards.outcomes import Verdict
 
 @dataclass(frozen=True, slots=True)
 class Case:

@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from selfplay.game.episode import Conversation, Group
-from selfplay.game.extract import Code, extract_code, extract_tests
+from selfplay.game.extract import Code, Tests, extract_code, extract_tests
 from selfplay.game.problems import Problem
-from selfplay.judging.admission import admit, screen
+from selfplay.judging.admission import Admission, screen
 from selfplay.judging.cases import Case, Refusal, Verdict
 from selfplay.judging.judge import Job, Judge
-from selfplay.judging.mutants import MutantBank
 from selfplay.judging.reading import Reading, problem_cases, read_cases, read_stdin_cases
+from selfplay.judging.targets import MutantBank
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,18 +101,54 @@ def _examined(
 
 def read_suites(written: Sequence[tuple[Problem, Sequence[Conversation]]], judge: Judge) -> list[tuple[Suite, ...]]:
     """Read and admit the suites of many problems, the references run in one call of the box."""
-    read = [[[_read_turn(problem, turn.text) for turn in suite.turns] for suite in suites] for problem, suites in written]
-    cases = [tuple({c.key: c for suite in suites for _, found in suite for c in found.cases}.values()) for suites in read]
+    read = [[_read_suite(problem, suite) for suite in suites] for problem, suites in written]
+    cases = [tuple({c.key: c for suite in suites for turn in suite for c in turn.screened}.values()) for suites in read]
     admissions = judge.admit([(problem, own) for (problem, _), own in zip(written, cases, strict=True)])
     return [
-        tuple(tuple(_written_turn(turn, found, admission) for turn, found in suite) for suite in suites)
+        tuple(tuple(_settled(turn, admission) for turn in suite) for suite in suites)
         for suites, admission in zip(read, admissions, strict=True)
     ]
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """What one turn's text holds."""
+class _Read:
+    """One turn before the reference has spoken: what could be read, what of it passed the screen, what was refused."""
 
-    reading: Reading
+    stage: int
     tests: Tests
+    reading: Reading
+    screened: tuple[Case, ...]
+    refused: tuple[Refusal, ...]
+
+
+def _read_suite(problem: Problem, suite: Conversation) -> list[_Read]:
+    """A case that the suite held earlier is a duplicate."""
+    turns: list[_Read] = []
+    already: list[tuple[object, ...]] = []
+    for turn in suite.turns:
+        tests = extract_tests(turn.text, problem)
+        if problem.kind == "stdio":
+            reading = read_stdin_cases(tests.stdin, problem.tolerance)
+        else:
+            reading = read_cases(tests.source, problem.entry_point, problem.signature)
+        screened, refused = screen(problem, reading, already)
+        already += [case.key for case in screened]
+        turns.append(_Read(turn.stage, tests, reading, screened, refused))
+    return turns
+
+
+def _settled(turn: _Read, admission: Admission) -> WrittenTurn:
+    """The turn with the reference's word on each of its cases."""
+    admitted = {case.key for case in admission.admitted}
+    failing = {refusal.source: refusal for refusal in admission.refused}
+    screened = {id(case) for case in turn.screened}
+    late = tuple(failing[case.source] for case in turn.screened if case.key not in admitted and case.source in failing)
+    return WrittenTurn(
+        turn.stage,
+        turn.reading.cases,
+        tuple(id(case) in screened and case.key in admitted for case in turn.reading.cases),
+        (*turn.refused, *late),
+        turn.reading.written + turn.tests.dropped,
+        turn.tests.critique,
+        turn.tests.salvaged,
+    )

@@ -13,11 +13,14 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from selfplay.judging.budget import MAX_GROWN, NotReadable
+from selfplay.judging.budget import MAX_GROWN, Budget, NotReadable
 from selfplay.judging.expressions import ERRORS, Expressions, Function, ModuleNames, Scope
 from selfplay.judging.methods import MODULES, method
 
 __all__ = ["Evaluator", "Flow", "Function", "ModuleNames", "NotReadable", "Scope", "holds"]
+
+
+CONTRACT_STEPS = 1_000_000  # of one expression: contracts are ours, and look at every item of a stress test's list
 
 
 class Flow:
@@ -191,7 +194,7 @@ def holds(requires: Sequence[str], arguments: Mapping[str, Any]) -> bool:
 
 def _holds(expression: ast.expr, scope: Scope) -> bool:
     try:
-        return bool(Evaluator().value(expression, scope))
+        return bool(Evaluator(Budget(CONTRACT_STEPS)).value(expression, scope))
     except NotReadable as error:
         if error.reason == "unreadable":  # the expression raised
             return False

@@ -11,6 +11,8 @@ from selfplay.judging.values import Tree, integer, number
 
 def perturbed(tree: Tree) -> list[Tree]:
     """Different outputs, mostly of the same type, each once: off by one, sign, empty, order."""
+    if type(tree) is bool:
+        return [not tree]
     found: list[Tree] = []
     for other in (*_variations(tree), None):
         if not equal(other, tree) and not any(type(other) is type(seen) and equal(other, seen) for seen in found):
@@ -19,9 +21,7 @@ def perturbed(tree: Tree) -> list[Tree]:
 
 
 def _variations(tree: Tree) -> Iterator[Tree]:
-    if type(tree) is bool:
-        yield not tree
-    elif tree is None:
+    if tree is None:
         yield from (0, 1, -1, False, True, "", ["l"])
     elif type(tree) is str:
         yield from _texts(tree)

@@ -58,7 +58,7 @@ def _all_changed(vectors: Sequence[list[Any]], numbers: Sequence[int]) -> Iterat
 
 def _numbers(problem: Problem) -> tuple[int, ...]:
     """Every small integer in the reference and the description, and its neighbours, in order of appearance."""
-    found = [int(text) for text in re.findall(r"(?<![\w.])-?\d{1,6}(?![\w.])", problem.description)]
+    found = [int(text) for text in re.findall(r"(?<![\w.])-?\d{1,6}(?!\w|\.\d)", problem.description)]
     found += _constants(problem.reference_solution or "")
     return tuple(dict.fromkeys(near for number in found for near in (number, number + 1, number - 1)))
 

@@ -151,3 +151,8 @@ TESTING: dict[str, Any] = {
     "raises": Native("raises", refused),
     "param": Native("param", param),
 }
+
+ASSUMED: dict[str, Any] = {  # single statements are written without their imports
+    "pytest": ModuleNames("pytest", TESTING),
+    "math": ModuleNames("math", MODULES["math"]),
+}

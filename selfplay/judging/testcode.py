@@ -20,6 +20,7 @@ from selfplay.judging.budget import Budget, NotReadable, Unknown
 from selfplay.judging.interpret import Evaluator, Flow, Scope
 from selfplay.judging.known import Native
 from selfplay.judging.pytests import (
+    ASSUMED,
     CHANGING_MARKS,
     Marker,
     Parameters,
@@ -90,7 +91,7 @@ class Module(Evaluator):
         self.entry_point = entry_point
         known = Signature(signature, lambda node: self.value(node, self.globals))
         self.entry = EntryPoint(known, self.budget)
-        self.globals = Scope({"__name__": "tests"})
+        self.globals = Scope({"__name__": "tests", **ASSUMED})
         if entry_point:
             self.globals.names[entry_point] = self.entry
         self.fixtures: dict[str, ast.FunctionDef] = {}

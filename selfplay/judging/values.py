@@ -82,7 +82,8 @@ class _Encoder:
 
     def _take(self, scalar: Tree) -> None:
         """Account for long text before it is written: a thousand names of one string share its memory, not its text."""
-        self.room -= len(scalar) if type(scalar) is str else sum(len(part) for part in scalar if type(part) is str)
+        texts = scalar if type(scalar) is list else [scalar]
+        self.room -= sum(len(text) for text in texts if type(text) is str)
         if self.room < 0:
             raise ValueError(f"value takes more than {self.size} bytes")
 

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections import deque
+from collections.abc import Sequence
 
 from selfplay.errors import SelfplayError
 from selfplay.judging.packages import locate
@@ -66,7 +67,7 @@ class Zygote:
         self.incoming = bytearray()
         self.deadline = 0.0
         self.process = subprocess.Popen(
-            _command(jail),
+            _command(imports, jail),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -114,22 +115,24 @@ class Zygote:
                 pipe.close()
 
 
-def _command(jail: bool) -> list[str]:
+def _command(imports: tuple[str, ...], jail: bool) -> list[str]:
     # -S keeps installed packages off the path, -P the working folder
-    python = [sys.executable, "-s", "-S", "-P", "-B", "-c", _BOOT]
+    flags = ["-s", "-S", "-P", "-B", "-c", _BOOT]
     if sys.platform == "darwin" and jail:
-        return ["/usr/bin/sandbox-exec", "-p", _seatbelt(), *python]
-    return python
+        python = os.path.realpath(sys.executable)  # not the virtual environment's link, which home may hide
+        return ["/usr/bin/sandbox-exec", "-p", _seatbelt(python, locate(imports).grants), python, *flags]
+    return [sys.executable, *flags]
 
 
-def _seatbelt() -> str:
-    """macOS: no network, no writing beyond a temporary folder, no reading under the user's home but Python itself."""
-    return _SEATBELT.format(
-        python=os.path.realpath(sys.executable),
+def _seatbelt(python: str, grants: Sequence[str]) -> str:
+    """macOS: no network, no writing beyond a temporary folder, no reading under home but Python and named packages."""
+    profile = _SEATBELT.format(
+        python=python,
         home=os.path.expanduser("~"),
         prefix=os.path.realpath(sys.base_prefix),
         temporary=os.path.realpath(tempfile.gettempdir()),
     )
+    return profile + "".join(f'(allow file-read* (subpath "{path}"))' for path in grants)
 
 
 def _environment(imports: tuple[str, ...]) -> dict[str, str]:

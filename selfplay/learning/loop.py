@@ -20,7 +20,7 @@ from selfplay.game.problems import Problem
 from selfplay.game.prompts import Prompts
 from selfplay.game.rewards import RewardRule
 from selfplay.game.rollout import Table, play
-from selfplay.judging.exam import Examined, examine
+from selfplay.judging.exam import examine
 from selfplay.judging.judge import Judge
 from selfplay.judging.targets import MutantBank
 from selfplay.learning import setup
@@ -28,8 +28,9 @@ from selfplay.learning.credit import Credit, CreditSettings, credit
 from selfplay.learning.evaluate import Evaluator, Measured, Opponent, figures
 from selfplay.learning.policy import Policy
 from selfplay.learning.ranks import Ranks
-from selfplay.learning.records import episode_records, merged, sample_text, step_counts, step_metrics
+from selfplay.learning.records import episode_records, merged, step_counts, step_metrics
 from selfplay.learning.scoring import Scored, score
+from selfplay.learning.show import sample_text
 from selfplay.learning.update import UpdateSettings, UpdateStats, clipped_update
 
 SCHEMA = 1
@@ -104,7 +105,7 @@ def open_run(config: Config, recorder: Recorder, ranks: Ranks, judge: Judge) -> 
 
 
 def _train(run: Run) -> Result:
-    steps = [step for step in planned_steps(run.config)]
+    steps = planned_steps(run.config)
     done = 0
     try:
         opponent = _record_opponent(run)

@@ -11,16 +11,16 @@ from selfplay.judging.reading import read_cases
 from selfplay.judging.values import encode, load
 
 REFERENCE = "def f(xs):\n    return sum(xs)\n"
-PROBLEM = Problem("p", "The sum; raises ValueError if there is none.", "f", "def f(xs: list[int]) -> int:", (), REFERENCE)
-BLIND = Problem("p", "The sum.", "f", "def f(xs: list[int]) -> int:", ())
-BOUND = Problem(
-    "p", "", "f", "def f(xs: list[int], k: int) -> int:", (), REFERENCE, contract=Contract(("0 < k <= len(xs)",), ("KeyError",))
-)
+SIGNATURE = "def f(xs: list[int]) -> int:"
+PROBLEM = Problem("p", "The sum; raises ValueError if there is none.", "f", SIGNATURE, (), REFERENCE)
+BLIND = Problem("p", "The sum.", "f", SIGNATURE, ())
+CONTRACT = Contract(("0 < k <= len(xs)",), ("KeyError",))
+BOUND = Problem("p", "", "f", "def f(xs: list[int], k: int) -> int:", (), REFERENCE, contract=CONTRACT)
 
 
-def screened(text: str, problem: Problem = PROBLEM, **options: bool) -> tuple[list[str], list[str]]:
+def screened(text: str, problem: Problem = PROBLEM, trust_reference: bool = False) -> tuple[list[str], list[str]]:
     """Sources that remain, reasons of the others."""
-    kept, refused = screen(problem, read_cases(text, "f", problem.signature), **options)
+    kept, refused = screen(problem, read_cases(text, "f", problem.signature), trust_reference=trust_reference)
     return [case.source for case in kept], [refusal.reason for refusal in refused]
 
 
@@ -120,7 +120,8 @@ def test_the_readings_own_refusals_are_kept() -> None:
         ("f([1]) != 4", 5, True),
         ("f([1]) is not None", 5, True),
         ("f([1]) >= 0", 5, True),
-        ("f([1]) > 4", 5, True),
+        ("f([1]) > 4", 5, False),
+        ("f([1]) > -4", 5, True),
         ("isinstance(f([1]), int)", 5, True),
         ("isinstance(f([1]), bool)", True, True),
         ("f([1])", True, False),

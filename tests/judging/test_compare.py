@@ -19,12 +19,12 @@ from selfplay.judging.values import encode, load
 from selfplay.judging.views import view
 
 VALUES: list[Any] = [
-    *(None, True, False, 0, 1, 2, -1, 1.0, 0.0, -0.0, 0.5, 2**60, float(2**60), 10**400, math.inf, -math.inf, 1j, 1 + 0j),
+    *(None, True, False, 0, 1, 2, -1, 1.0, 0.0, -0.0, 0.5, 2**60, float(2**60), 10**400, math.inf, -math.inf, 1j),
     *("", "a", "b", "1", [1], (1,), [1.0], [], (), [1, 2], [2], ["a"], [[1, 2], [3]], [{1, 2}], [{2, 1.0}], (1, "a")),
     *(set(), frozenset(), {1}, {1.0}, frozenset([True]), {1, 2}, {2, 1, "a"}, {frozenset([1, frozenset([2])])}),
-    *({}, {1: 2}, {True: 2.0}, {"a": [1]}, {"a": [1], "b": 1}, {"b": True, "a": [1.0]}, {(1, 2): 3}, b"a", bytearray(b"a")),
+    *({}, {1: 2}, {True: 2.0}, {"a": [1]}, {"a": [1], "b": 1}, {"b": True, "a": [1.0]}, {(1, 2): 3}, b"a"),
     *(range(0), range(5, 5), range(1), range(0, 1, 5), range(3), range(0, 5, 2), range(0, 6, 2), range(3, 0, -1)),
-    *({frozenset([1.0, frozenset([2])])}, b"ab", {None}, [None]),
+    *({frozenset([1.0, frozenset([2])])}, b"ab", {None}, [None], 1 + 0j, bytearray(b"a")),
 ]  # fmt: skip
 
 

