@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from selfplay.config import Config, configure, from_flags, to_flags
-from selfplay.errors import SelfplayError
+from selfplay.errors import SelfplayError, UnknownName
 
 if TYPE_CHECKING:
     from selfplay.learning.loop import Result
@@ -48,9 +48,10 @@ def _run(config: Config) -> Result:
     from selfplay.run.recorders import Memory, Recorders
 
     first = _first()
-    recorder = (
-        Recorders(RunFolder(config), Progress()) if first else Memory()
-    )  # a taken folder is refused before torch loads
+    if first:
+        _check_names(config)
+    # A folder that is taken is refused here, before torch is loaded.
+    recorder = Recorders(RunFolder(config), Progress()) if first else Memory()
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     if first:
         _hint(config)
@@ -58,6 +59,25 @@ def _run(config: Config) -> Result:
     if first:
         print(_last_words(config, result, evaluation_table(result.evaluations)), flush=True)
     return result
+
+
+def _check_names(config: Config) -> None:
+    """Refuses what does not exist before anything heavy is loaded and other processes are started."""
+    from selfplay.game.advantages import ADVANTAGES
+    from selfplay.game.phases import SCHEDULES
+    from selfplay.game.problems import load_problems
+    from selfplay.game.prompts import STYLES
+    from selfplay.game.rewards import RULES
+
+    for kind, name, known in (
+        ("reward rule", config.rewards, RULES),
+        ("advantage", config.advantages, ADVANTAGES),
+        ("schedule", config.schedule, SCHEDULES),
+        ("prompt style", config.prompts, STYLES),
+    ):
+        if name is not None and name not in known:
+            raise UnknownName(kind, name, known)
+    load_problems(config.problems)
 
 
 def _on_all_ranks(config: Config, recorder: Any) -> Result:

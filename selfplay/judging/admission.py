@@ -44,11 +44,12 @@ def screen(
 ) -> tuple[tuple[Case, ...], tuple[Refusal, ...]]:
     """The cases of a reading that may count, and everything refused so far, the reading's own refusals included.
 
-    `already` are keys of cases that were written before. `trust_reference` leaves domain and exceptions to the
-    reference: for a command line that has no description.
+    `already` are keys of cases that were written before. `trust_reference` leaves domain, exceptions and
+    contradictions to the reference, if there is one: for a command line that has no description.
     """
     seen = {_identity(*key) for key in already}
-    contested = _contested(reading.cases) if problem.reference_solution is None else frozenset()
+    unsettled = problem.reference_solution is None and not trust_reference
+    contested = _contested(reading.cases) if unsettled else frozenset()
     kept: list[Case] = []
     refused = list(reading.refused)
     for case in reading.cases:

@@ -16,6 +16,7 @@ MAX_GROWN = 5_000  # items a set or dictionary may hold while it grows one by on
 MAX_SAME_HASH = 32  # items of one set or dictionary that may share a hash
 
 _SMALL = frozenset({bool, float, complex, type(None)})
+_NUMBERS = frozenset({bool, int, float, complex, type(None)})
 _OTHER_DATA = (float, complex, range, slice, type(None), type(...))
 _CONTAINERS = (list, tuple, set, frozenset, dict)
 
@@ -130,7 +131,10 @@ class Budget:
             raise NotReadable("unreadable", f"a {type(value).__name__} is not iterable")
         self.sized(length)
         self.spend(length // 16 + 1)
-        return list(value)
+        items = list(value)
+        if isinstance(value, (set, frozenset)) and not set(map(type, items)) <= _NUMBERS:
+            items.sort(key=repr)  # texts are hashed with a salt: read the same test the same way in every process
+        return items
 
     def sized(self, length: int) -> None:
         if length > MAX_ITEMS:

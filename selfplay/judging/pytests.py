@@ -97,8 +97,13 @@ def refused(budget: Any, apply: Any, values: list[Any], keywords: dict[str, Any]
     raise NotReadable("unsupported", "pytest.raises in an expression")
 
 
-def why(error: NotReadable | RecursionError) -> tuple[str, str]:
-    return (error.reason, error.detail) if isinstance(error, NotReadable) else ("budget", "nested too deep")
+def why(error: Exception) -> tuple[str, str]:
+    """Reason and detail of a refusal; what evaluating raised by itself is code that would raise."""
+    if isinstance(error, NotReadable):
+        return error.reason, error.detail
+    if isinstance(error, RecursionError):
+        return "budget", "nested too deep"
+    return "unreadable", f"{type(error).__name__}: {error}"[:200]
 
 
 def dotted(node: ast.expr) -> str:

@@ -17,7 +17,9 @@ from typing import Any, Literal
 from selfplay.game.problems import Problem, StdinTest
 from selfplay.judging.budget import Budget, NotReadable
 from selfplay.judging.cases import Case, Refusal
+from selfplay.judging.expressions import ERRORS
 from selfplay.judging.interpret import Evaluator, Scope
+from selfplay.judging.pytests import why
 from selfplay.judging.symbols import parameters, text_of
 from selfplay.judging.testcode import MAX_CASES, Module, Stated, Unit
 from selfplay.judging.values import MAX_BYTES
@@ -52,18 +54,15 @@ def read_cases(text: str, entry_point: str, signature: str = "") -> Reading:
         if _is_table(module.tree):
             return _of_rows(_table(module.tree), entry_point, signature, False)
         return _of_module(module)
-    except NotReadable as error:
-        return Reading(refused=(Refusal("module", _short(text), error.reason, error.detail),))
-    except RecursionError:
-        return Reading(refused=(Refusal("module", _short(text), "budget", "nested too deep"),))
+    except ERRORS as error:
+        return Reading(refused=(Refusal("module", _short(text), *why(error)),))
 
 
 def _of_module(module: Module) -> Reading:
     try:
         return _named(module.read())
-    except (NotReadable, RecursionError) as error:
-        reason = error.reason if isinstance(error, NotReadable) else "budget"
-        detail = error.detail if isinstance(error, NotReadable) else "nested too deep"
+    except ERRORS as error:
+        reason, detail = why(error)
         nodes = module.units() or module.tree.body[:1]
         units = [Unit(getattr(node, "name", "assert"), node) for node in nodes]
         for unit in units:

@@ -17,6 +17,7 @@ from itertools import product
 from typing import Any
 
 from selfplay.judging.budget import Budget, NotReadable, Unknown
+from selfplay.judging.expressions import ERRORS
 from selfplay.judging.interpret import Evaluator, Flow, Scope
 from selfplay.judging.known import Native
 from selfplay.judging.pytests import (
@@ -117,7 +118,7 @@ class Module(Evaluator):
         self._fresh()
         try:
             body()
-        except (NotReadable, RecursionError) as error:
+        except ERRORS as error:
             reason, detail = why(error)
             return [Stated(self.source(unit.node), None, reason, detail)]
         return self.stated or [Stated(self.source(unit.node), None, "not_a_call", "no assertion about the entry point")]
@@ -192,9 +193,8 @@ class Module(Evaluator):
         for row in product(*(column for column in reversed(columns) if column is not None)):
             bound = {name: value for values in row for name, value in values.items()}
             scope = Scope(bound, self.globals)
-            first = names[0] if owner and names else None
-            if owner and first:
-                scope.names[first] = self._instance(owner)
+            if owner:
+                bound[names[0]] = self._instance(owner)
             for name in names:
                 if name not in bound:
                     bound[name] = self._fixture(name, node)

@@ -133,8 +133,7 @@ def _turn_lines(examined: Examined, turn: WrittenTurn) -> Iterator[str]:
         if valid:
             yield _case_line(str(turn.stage), case.source, _verdict(examined, case))
     for refusal in turn.refused:
-        detail = f": {refusal.detail}" if refusal.detail else ""
-        yield _case_line(str(turn.stage), refusal.source, f"not admitted, {refusal.reason}{detail}")
+        yield _case_line(str(turn.stage), refusal.source, f"not admitted: {refusal.detail or refusal.reason}")
 
 
 def _case_line(stage: str, source: str, fate: str) -> str:

@@ -25,13 +25,14 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Protocol
 
+from selfplay import __version__
 from selfplay.config import Config
 from selfplay.config.layers import MADE_WITH
 from selfplay.errors import SelfplayError
 
 SCHEMA = 1
 CONFIG, METRICS, EPISODES, ADAPTERS = "config.yaml", "metrics.jsonl", "episodes.jsonl", "adapters"
-_PACKAGES = ("selfplay", "torch", "transformers", "peft", "tokenizers")
+_PACKAGES = ("torch", "transformers", "peft", "tokenizers")
 
 
 class RunFolderError(SelfplayError):
@@ -141,7 +142,7 @@ def append_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
 
 def versions() -> dict[str, str]:
     """Python and the packages that decide what a run computes."""
-    found = {"python": platform.python_version(), "platform": platform.platform()}
+    found = {"selfplay": __version__, "python": platform.python_version(), "platform": platform.platform()}
     for package in _PACKAGES:
         with suppress(PackageNotFoundError):
             found[package] = version(package)

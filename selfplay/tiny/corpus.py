@@ -11,13 +11,12 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from selfplay.game.episode import ROLES, Role
+from selfplay.game.episode import Role
 from selfplay.game.problems import Problem
 from selfplay.game.prompts import Prompts
 from selfplay.tiny.family import NO_ANSWER, Pipeline, as_test, compiled, draw_input
 from selfplay.tiny.operations import CONSTANTS
 
-MISCONCEIVED = 0.70  # share of misconceivable operations that a chain gets wrong
 FOLLOWED = 0.85  # share of operations whose code follows the belief stated at stage 4; the rest is drawn afresh
 SLIPPED = 0.02  # share of programs with a wrong constant
 EDGE_SHARE = {1: 0.03, 2: 0.13, 3: 0.08, 4: 0.10, 5: 0.12}  # edge inputs among the cases of a stage
@@ -28,18 +27,28 @@ PROMPTS = Prompts("compact")
 
 
 @dataclass(frozen=True, slots=True)
+class Mixture:
+    """`misconceived`: share of misconceivable operations that a chain gets wrong. `suites`: suites to each chain."""
+
+    misconceived: float = 0.7
+    suites: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
     said_by_player: bool
     text: str
 
 
-def draw_chain(pipeline: Pipeline, rng: random.Random) -> dict[int, str]:
+def draw_chain(pipeline: Pipeline, misconceived: float, rng: random.Random) -> dict[int, str]:
     """What a generator says at the five stages."""
-    believed = _misconceived(pipeline, rng)
+    believed = _misconceived(pipeline, misconceived, rng)
     steps = pipeline.fill("step")
     edges = [text for text in pipeline.fill("edge", believed) if text]
     written = {
-        i for i in pipeline.misconceivable if (i in believed if rng.random() < FOLLOWED else i in _misconceived(pipeline, rng))
+        i
+        for i in pipeline.misconceivable
+        if i in (believed if rng.random() < FOLLOWED else _misconceived(pipeline, misconceived, rng))
     }
     return {
         1: f"{' then '.join(operation.step.replace(' {k}', '') for operation in pipeline.operations)}",
@@ -50,8 +59,8 @@ def draw_chain(pipeline: Pipeline, rng: random.Random) -> dict[int, str]:
     }
 
 
-def _misconceived(pipeline: Pipeline, rng: random.Random) -> set[int]:
-    return {i for i in pipeline.misconceivable if rng.random() < MISCONCEIVED}
+def _misconceived(pipeline: Pipeline, share: float, rng: random.Random) -> set[int]:
+    return {i for i in pipeline.misconceivable if rng.random() < share}
 
 
 def _slipped(pipeline: Pipeline, rng: random.Random) -> Pipeline:
@@ -79,9 +88,11 @@ def _case(pipeline: Pipeline, stage: int, used: list[object], rng: random.Random
     return as_test(argument, compiled(pipeline.code())(argument) if expected is NO_ANSWER else expected)
 
 
-def draw_conversation(problem: Problem, pipeline: Pipeline, role: Role, rng: random.Random) -> list[Message]:
+def draw_conversation(
+    problem: Problem, pipeline: Pipeline, role: Role, mixture: Mixture, rng: random.Random
+) -> list[Message]:
     """One conversation of `role`, asked with the very prompts of the game."""
-    chain = draw_chain(pipeline, rng)
+    chain = draw_chain(pipeline, mixture.misconceived, rng)
     said = chain if role == "generator" else draw_suite(pipeline, rng)
     messages: list[Message] = []
     for stage in chain:
@@ -91,9 +102,12 @@ def draw_conversation(problem: Problem, pipeline: Pipeline, role: Role, rng: ran
     return messages
 
 
-def draw_corpus(problems: list[tuple[Problem, Pipeline]], rng: random.Random) -> Iterator[list[Message]]:
-    """Conversations without end, a generator's and a discriminator's in turn."""
+def draw_corpus(
+    problems: list[tuple[Problem, Pipeline]], mixture: Mixture, rng: random.Random
+) -> Iterator[list[Message]]:
+    """Conversations without end: for each chain the mixture's number of suites, each reading a chain of its own."""
+    roles: tuple[Role, ...] = ("generator", *("discriminator",) * mixture.suites)
     while True:
         problem, pipeline = rng.choice(problems)
-        for role in ROLES:
-            yield draw_conversation(problem, pipeline, role, rng)
+        for role in roles:
+            yield draw_conversation(problem, pipeline, role, mixture, rng)

@@ -236,6 +236,10 @@ def test_a_table_for_one_parameter_tells_a_list_from_arguments() -> None:
         ("while True:\n    pass\nassert f(1) == 1", "budget"),
         ("assert f(1) == 1 if f(2) else True", "property"),
         ("assert f(f) == 1", "property"),
+        ("import pytest\n@pytest.mark.parametrize(5, [1])\ndef test_x(a):\n    assert f(a)", "unreadable"),
+        ("import pytest\n@pytest.mark.parametrize('a', 5)\ndef test_x(a):\n    assert f(a)", "unreadable"),
+        ("class TestA:\n    def test_x(self):\n        self.assertEqual(f(1))", "unreadable"),
+        ("class TestA:\n    def test_x():\n        assert f(1) == 1", "unreadable"),
         ("import random\nassert f(random.random()) == 1", "unsupported"),
     ],
 )

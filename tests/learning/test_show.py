@@ -44,7 +44,7 @@ def test_every_stage_of_both_roles_is_shown(text: str) -> None:
 
 
 def test_the_wrong_test_of_the_walk_through_is_shown_as_not_admitted(text: str) -> None:
-    [line] = [line for line in text.splitlines() if "not admitted" in line]
+    [line] = [line for line in text.splitlines() if "not admitted: " in line]
     assert line.lstrip().startswith("4 ")
 
 

@@ -74,7 +74,7 @@ def test_the_configuration_says_what_the_run_was_made_with(config: Config) -> No
     folder.step({})
     made_with = yaml.safe_load((Path(config.output_dir) / "config.yaml").read_text())["made_with"]
     assert made_with["tier"] == "jailed"
-    assert {"python", "torch", "transformers", "peft"} <= set(made_with)
+    assert {"selfplay", "python", "torch", "transformers", "peft"} <= set(made_with)
 
 
 def test_the_written_configuration_reads_back_as_the_same(config: Config) -> None:
