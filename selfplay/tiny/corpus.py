@@ -28,10 +28,13 @@ PROMPTS = Prompts("compact")
 
 @dataclass(frozen=True, slots=True)
 class Mixture:
-    """`misconceived`: share of misconceivable operations that a chain gets wrong. `suites`: suites to each chain."""
+    """`misconceived`: share of misconceivable operations that a chain gets wrong. `chains` and `suites`: how many of each
+    are drawn for a problem.
+    """
 
-    misconceived: float = 0.7
-    suites: int = 1
+    misconceived: float
+    chains: int
+    suites: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +108,8 @@ def draw_conversation(
 def draw_corpus(
     problems: list[tuple[Problem, Pipeline]], mixture: Mixture, rng: random.Random
 ) -> Iterator[list[Message]]:
-    """Conversations without end: for each chain the mixture's number of suites, each reading a chain of its own."""
-    roles: tuple[Role, ...] = ("generator", *("discriminator",) * mixture.suites)
+    """Conversations without end: problem by problem the mixture's chains and suites, each suite reading a chain of its own."""
+    roles: tuple[Role, ...] = (*("generator",) * mixture.chains, *("discriminator",) * mixture.suites)
     while True:
         problem, pipeline = rng.choice(problems)
         for role in roles:

@@ -1,0 +1,104 @@
+"""The exam: what groups said becomes programs, cases and verdicts, and the reference settles what counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from selfplay.game.episode import TurnKey
+from selfplay.game.phases import Step
+from selfplay.game.players import Sampling, ScriptedPlayer
+from selfplay.game.problems import Problem
+from selfplay.game.prompts import Prompts
+from selfplay.game.rollout import Table, play
+from selfplay.judging.exam import Examined, admitted_of, examine
+from selfplay.judging.judge import Judge
+from selfplay.judging.local import LocalBox
+from selfplay.judging.targets import MutantBank
+
+PROBLEM = Problem(
+    "big",
+    "Is it at least 3?",
+    "f",
+    "def f(n: int) -> bool:",
+    ("assert f(7) == True", "assert f(1) == False"),
+    "def f(n):\n    return n >= 3",
+)
+RIGHT, MISCONCEIVED = "def f(n):\n    return n >= 3", "def f(n):\n    return n > 3"
+LONG = Sampling(max_tokens=4000)
+
+
+@pytest.fixture(scope="module")
+def judge() -> Iterator[Judge]:
+    box = LocalBox()
+    yield Judge(box)
+    box.close()
+
+
+def examined(judge: Judge, tests: dict[int, str], programs: tuple[str, ...] = (RIGHT, MISCONCEIVED), mutants: bool = False) -> Examined:
+    """A generator step in which the branches write `programs` and every suite writes `tests` (by stage)."""
+
+    def said(key: TurnKey) -> str:
+        if key.role == "discriminator":
+            return tests.get(key.stage, "")
+        return programs[key.branch] if key.stage == 5 else "thinking"
+
+    table = Table(len(programs), 1, 0, LONG, LONG)
+    groups = play(ScriptedPlayer(said), Prompts("compact"), [PROBLEM], Step(0, 1, "generator", ""), table)
+    return examine(groups, judge, MutantBank() if mutants else None)[0]
+
+
+def test_a_misconception_is_killed_by_the_case_on_the_boundary_and_by_no_other(judge: Judge) -> None:
+    exam = examined(judge, {1: "assert f(9) == True", 2: "assert f(3) == True"})
+    assert exam.on(0, exam.admitted) == ("passed", "passed")
+    assert exam.on(1, exam.admitted) == ("passed", "failed")
+    assert exam.on(1, exam.baseline) == ("passed", "passed")
+
+
+def test_a_case_that_the_reference_fails_is_written_but_not_admitted(judge: Judge) -> None:
+    exam = examined(judge, {1: "assert f(3) == False\nassert f(4) == True"})
+    turn = exam.suites[0][0]
+    assert (turn.written, turn.valid) == (2, (False, True))
+    assert [refusal.reason for refusal in turn.refused] == ["reference"]
+
+
+def test_a_case_repeated_in_its_suite_is_a_duplicate(judge: Judge) -> None:
+    exam = examined(judge, {1: "assert f(4) == True", 5: "assert f(4) == True"})
+    assert [turn.valid for turn in exam.suites[0]] == [(True,), (), (), (), (False,)]
+    assert exam.suites[0][4].refused[0].reason == "duplicate"
+    assert len(admitted_of(exam.suites[0])) == 1
+
+
+def test_what_cannot_be_read_counts_as_written(judge: Judge) -> None:
+    exam = examined(judge, {1: "assert f(4) == True\nassert f((("})
+    turn = exam.suites[0][0]
+    assert (turn.written, len(turn.cases)) == (2, 1)
+
+
+def test_an_empty_turn_writes_nothing_and_refuses_nothing(judge: Judge) -> None:
+    turn = examined(judge, {})
+    assert all(t.written == 0 and not t.refused for t in turn.suites[0])
+
+
+def test_a_turn_without_code_passes_nothing(judge: Judge) -> None:
+    exam = examined(judge, {1: "assert f(4) == True"}, programs=("no idea", RIGHT))
+    assert exam.programs[0].source is None
+    assert exam.on(0, (*exam.baseline, *exam.admitted)) == ("not_collected",) * 3
+
+
+def test_mutants_are_targets_of_the_cases_that_tell_them_apart(judge: Judge) -> None:
+    exam = examined(judge, {1: "assert f(3) == True"}, mutants=True)
+    killed = ["failed" in target.values() for target in exam.mutants]
+    assert any(killed) and not all(killed)  # n > 3 falls to the boundary, n >= 2 needs another case
+    assert examined(judge, {1: "assert f(3) == True"}).mutants == ()
+
+
+def test_the_walk_through_is_judged_as_its_table_says(judge: Judge, walk_through) -> None:
+    table = Table(1, 1, 0, LONG, LONG)
+    player = ScriptedPlayer(walk_through.script)
+    groups = play(player, Prompts("instruct"), [walk_through.problem], Step(0, 1, "both", ""), table)
+    (exam,) = examine(groups, judge)
+    assert {turn.stage: turn.valid for turn in exam.suites[0]} == dict(walk_through.reference_passes)
+    assert set(exam.on(0, exam.admitted)) == {"passed"}
+    assert exam.suites[0][0].critique.startswith("It says nothing")

@@ -1,0 +1,103 @@
+"""From verdicts to rewards: who is a target, what counts as a kill, and what the walk-through pays when really judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import pytest
+
+from selfplay.game.episode import Group
+from selfplay.game.extract import Code
+from selfplay.game.phases import Step
+from selfplay.game.players import Sampling, ScriptedPlayer
+from selfplay.game.problems import Problem
+from selfplay.game.prompts import Prompts
+from selfplay.game.rewards import get_rule
+from selfplay.game.rollout import Table, play
+from selfplay.judging.cases import Case, Verdict
+from selfplay.judging.exam import Examined, WrittenTurn, examine
+from selfplay.judging.judge import Judge
+from selfplay.judging.local import LocalBox
+from selfplay.learning.scoring import score, wrong_targets
+
+PROBLEM = Problem("p", "", "f", "def f(n: int) -> int:", ())
+BASE, EDGE, WRONG = (Case(name, name, name, "==", name) for name in ("base", "edge", "wrong"))
+
+
+def group(verdicts: Mapping[str, tuple[Verdict, Verdict, Verdict]], mutants: tuple[Verdict, ...] = ()) -> Examined:
+    """Programs by source with their verdicts on BASE, EDGE, WRONG; one suite of EDGE (valid) and WRONG (not)."""
+    suite = (WrittenTurn(1, (EDGE, WRONG), (True, False), (), 2),)
+    return Examined(
+        Group(PROBLEM, "both", 1, (), (), (0,)),
+        tuple(Code(source, "bare") for source in verdicts),
+        (suite,),
+        (BASE,),
+        tuple({case.key: v for case, v in zip((BASE, EDGE, WRONG), own, strict=True)} for own in verdicts.values()),
+        tuple({EDGE.key: verdict} for verdict in mutants),
+    )
+
+
+RIGHT: tuple[Verdict, Verdict, Verdict] = ("passed", "passed", "failed")
+MISSED: tuple[Verdict, Verdict, Verdict] = ("passed", "failed", "passed")
+
+
+def test_a_program_that_fails_only_an_invalid_case_is_no_target() -> None:
+    assert wrong_targets(group({"right": RIGHT})) == []
+
+
+def test_equal_wrong_programs_are_one_target_and_mutants_are_added() -> None:
+    exam = group({"right": RIGHT, "wrong": MISSED}, mutants=("failed", "passed"))
+    assert len(wrong_targets(exam)) == 3
+
+
+def test_a_program_that_does_not_load_is_no_target() -> None:
+    assert wrong_targets(group({"broken": ("not_collected",) * 3})) == []
+
+
+def test_infrastructure_is_neither_a_kill_nor_a_pass() -> None:
+    (scored,) = score([group({"wrong": MISSED}, mutants=("infra_error",))], get_rule("adversarial"), 2)
+    assert scored.suites[0].turns[0].cases[0].killed == (True, False)
+    assert score([group({"lost": ("passed", "infra_error", "passed")})], get_rule("adversarial"), 2)[0].generator == (None,)
+
+
+def test_the_exam_holds_valid_cases_only() -> None:
+    (scored,) = score([group({"right": RIGHT, "wrong": MISSED})], get_rule("adversarial"), 2)
+    assert scored.generator == pytest.approx((1.0, 0.2))
+
+
+def test_a_rule_for_whole_suites_pays_every_turn_alike() -> None:
+    (scored,) = score([group({"right": RIGHT})], get_rule("progressive"), 2)
+    assert scored.discriminator == ((pytest.approx(0.25),),)
+
+
+@pytest.fixture(scope="module")
+def judge() -> Iterator[Judge]:
+    box = LocalBox()
+    yield Judge(box)
+    box.close()
+
+
+@pytest.mark.parametrize(
+    ("rule", "generator", "discriminator"),
+    [
+        ("progressive", 0.9, 0.1 * 0.9),
+        ("shifted", 0.5 * 22 / 24, 0.4 * 0.9 - 0.6 * 0.1),
+        ("deepcoder", 1.0, 0.0),
+        ("adversarial", 1.0, None),
+    ],
+)
+def test_the_walk_through_pays_when_it_is_really_judged(
+    judge: Judge, walk_through, rule: str, generator: float, discriminator: float | None
+) -> None:
+    long = Sampling(max_tokens=4000)
+    step, table = Step(0, 1, "both", ""), Table(1, 1, 0, long, long)
+    groups = play(ScriptedPlayer(walk_through.script), Prompts("instruct"), [walk_through.problem], step, table)
+    (scored,) = score(examine(groups, judge), get_rule(rule), 2)
+    if rule == "shifted":
+        baseline = len(walk_through.problem.baseline_tests)
+        generator = (baseline + 9) / (baseline + 10) - 0.5
+    assert scored.generator == (pytest.approx(generator),)
+    if discriminator is None:  # two new valid cases a turn, one at stage 4, and nothing wrong to kill
+        assert scored.discriminator == (pytest.approx((0.6, 0.6, 0.6, 0.3, 0.6)),)
+    else:
+        assert scored.discriminator == ((pytest.approx(discriminator),) * 5,)
