@@ -17,6 +17,7 @@ from selfplay.errors import SelfplayError
 from selfplay.train import main
 
 ROOT = Path(__file__).resolve().parent.parent
+ENV = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
 SMALL = ["--preset", "smoke", "--problems-per-step", "2", "--eval-problems", "2", "--final-eval-problems", "2"]
 FIGURES = (
     *("code_correct", "code_greedy", "pass_at_4", "test_validity"),
@@ -26,8 +27,7 @@ FIGURES = (
 
 def start(*flags: str, folder: Path) -> subprocess.Popen[str]:
     command = [sys.executable, "-u", "-m", "selfplay.train", *flags]
-    env = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    return subprocess.Popen(command, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(command, cwd=folder, env=ENV, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def refused(capsys: pytest.CaptureFixture[str], *flags: str) -> str:
@@ -176,7 +176,10 @@ def test_ctrl_c_saves_the_adapters_and_says_where(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_training_from_python_takes_three_lines(tmp_path: Path) -> None:
-    result = selfplay.train(
-        preset="smoke", stages=(5,), output_dir=str(tmp_path / "a"), processes=1, eval_problems=2, final_eval_problems=2
+    code = (
+        "import selfplay\n"
+        "result = selfplay.train(preset='smoke', stages=5, output_dir='a', eval_problems=2, final_eval_problems=2)\n"
+        "print(result.steps, result.interrupted, list(result.evaluations))\n"
     )
-    assert (result.steps, result.interrupted, list(result.evaluations)) == (3, False, ["before", "stage-5", "after"])
+    ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=ENV, capture_output=True, text=True)
+    assert ran.stdout.splitlines()[-1:] == ["3 False ['before', 'stage-5', 'after']"], ran.stderr

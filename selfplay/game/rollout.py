@@ -52,7 +52,9 @@ class Seat:
     chain: Conversation | None = None
 
 
-def converse(player: Player, prompts: Prompts, seats: Sequence[Seat], stages: Sequence[int], sampling: Sampling) -> list[Conversation]:
+def converse(
+    player: Player, prompts: Prompts, seats: Sequence[Seat], stages: Sequence[int], sampling: Sampling
+) -> list[Conversation]:
     """Continue every seat's conversation through `stages`, one batched call per stage. All seats are of one role."""
     for stage in stages:
         prompted = [_prompt(player, prompts, seat, stage) for seat in seats]
@@ -65,7 +67,9 @@ def converse(player: Player, prompts: Prompts, seats: Sequence[Seat], stages: Se
             Turn(key, prompt, said.ids, said.logprobs, player.chat.text(said.ids), said.truncated, fresh)
             for (key, prompt, fresh), said in zip(prompted, completions, strict=True)
         ]
-        seats = [replace(seat, conversation=seat.conversation.then(turn)) for seat, turn in zip(seats, turns, strict=True)]
+        seats = [
+            replace(seat, conversation=seat.conversation.then(turn)) for seat, turn in zip(seats, turns, strict=True)
+        ]
     return [seat.conversation for seat in seats]
 
 
@@ -76,7 +80,11 @@ def _prompt(player: Player, prompts: Prompts, seat: Seat, stage: int) -> tuple[T
     key = TurnKey(seat.step, problem.id, role, seat.branch, stage)
     material = seat.chain.text(stage) if seat.chain else None
     if not conversation.turns:
-        return key, player.chat.first(prompts.ask(problem, role, stage, material, first=True), prompts.system(role)), True
+        return (
+            key,
+            player.chat.first(prompts.ask(problem, role, stage, material, first=True), prompts.system(role)),
+            True,
+        )
     if player.chat.prefix_preserving:
         asked = prompts.ask(problem, role, stage, material, first=False)
         return key, player.chat.next(asked, conversation.turns[-1].truncated), False
@@ -93,7 +101,11 @@ def play(player: Player, prompts: Prompts, problems: Sequence[Problem], step: St
 
     seats = [Seat(step.index, problem, Conversation("generator"), PREFIX) for problem in problems]
     shared = converse(player, prompts, seats, before, table.generator)
-    seats = [replace(seat, conversation=c, branch=i) for seat, c in zip(seats, shared, strict=True) for i in range(num_chains)]
+    seats = [
+        replace(seat, conversation=c, branch=i)
+        for seat, c in zip(seats, shared, strict=True)
+        for i in range(num_chains)
+    ]
     chains = _rows(converse(player, prompts, seats, after, table.generator), num_chains)
 
     seats = [
@@ -109,7 +121,8 @@ def play(player: Player, prompts: Prompts, problems: Sequence[Problem], step: St
     ]
     suites = _rows(converse(player, prompts, seats, after, table.discriminator), len(reads))
     return [
-        Group(problem, step.role, step.stage, chains[i], suites[i] if reads else (), reads) for i, problem in enumerate(problems)
+        Group(problem, step.role, step.stage, chains[i], suites[i] if reads else (), reads)
+        for i, problem in enumerate(problems)
     ]
 
 

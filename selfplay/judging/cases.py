@@ -5,10 +5,10 @@ Values cross process borders as canonical JSON text of tagged trees (see values.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, Sequence
+from typing import Literal, Protocol
 
-from selfplay.game.rewards.outcomes import Verdict
 
 @dataclass(frozen=True, slots=True)
 class Case:

@@ -76,7 +76,9 @@ def examine(groups: Sequence[Group], judge: Judge, bank: MutantBank | None = Non
     mutants = bank.mutants([group.problem for group in groups], judge) if bank else [()] * len(groups)
     jobs: list[Job] = []
     for group, own, written, baseline, wrong in zip(groups, programs, suites, baselines, mutants, strict=True):
-        cases = {case.key: case for case in (*baseline, *(c for suite in written for turn in suite for c in turn.cases))}
+        cases = {
+            case.key: case for case in (*baseline, *(c for suite in written for turn in suite for c in turn.cases))
+        }
         sources = (*(code.source or "" for code in own), *wrong)
         jobs.append(Job(group.problem.entry_point, sources, tuple(cases.values()), group.problem.imports))
     return [

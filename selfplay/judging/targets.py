@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from selfplay.game.problems import Problem
-from selfplay.judging.judge import Judge
 from selfplay.judging.cases import Task
+from selfplay.judging.judge import Judge
 from selfplay.judging.mutants import Family, mutants, probe_inputs, useful_mutants
 from selfplay.judging.reading import problem_cases
 
@@ -27,7 +27,10 @@ class MutantBank:
         made = [mutants(p.reference_solution or "", p.entry_point, family) for p in missing]
         probes = [probe_inputs(p, problem_cases(p, "baseline").cases) for p in missing]
         tasks = [
-            [Task(source, p.entry_point, inputs, p.imports, judge.limits) for source in (p.reference_solution or "", *(m.source for m in own))]
+            [
+                Task(source, p.entry_point, inputs, p.imports, judge.limits)
+                for source in (p.reference_solution or "", *(m.source for m in own))
+            ]
             for p, own, inputs in zip(missing, made, probes, strict=True)
         ]
         ran = iter(judge.box.run([task for own in tasks for task in own]))

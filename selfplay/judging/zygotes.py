@@ -47,6 +47,7 @@ for name, source in config["modules"]:
     exec(compile(source, "sandbox/" + name + ".py", "exec"), module.__dict__)
 module.main(config)
 """
+FLAGS = ("-s", "-S", "-P", "-B", "-c", _BOOT)  # -S keeps installed packages off the path, -P the working folder
 _SEATBELT = """(version 1) (deny default) (allow process-fork) (allow process-exec (literal "{python}"))
 (allow signal (target same-sandbox)) (allow sysctl-read) (allow mach-lookup)
 (allow file-read*) (deny file-read* (subpath "{home}"))
@@ -71,7 +72,7 @@ class Zygote:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=_environment(imports),
+            env=environment(imports),
             close_fds=True,
             bufsize=0,
             cwd="/",
@@ -116,12 +117,10 @@ class Zygote:
 
 
 def _command(imports: tuple[str, ...], jail: bool) -> list[str]:
-    # -S keeps installed packages off the path, -P the working folder
-    flags = ["-s", "-S", "-P", "-B", "-c", _BOOT]
     if sys.platform == "darwin" and jail:
         python = os.path.realpath(sys.executable)  # not the virtual environment's link, which home may hide
-        return ["/usr/bin/sandbox-exec", "-p", _seatbelt(python, locate(imports).grants), python, *flags]
-    return [sys.executable, *flags]
+        return ["/usr/bin/sandbox-exec", "-p", _seatbelt(python, locate(imports).grants), python, *FLAGS]
+    return [sys.executable, *FLAGS]
 
 
 def _seatbelt(python: str, grants: Sequence[str]) -> str:
@@ -135,18 +134,24 @@ def _seatbelt(python: str, grants: Sequence[str]) -> str:
     return profile + "".join(f'(allow file-read* (subpath "{path}"))' for path in grants)
 
 
-def _environment(imports: tuple[str, ...]) -> dict[str, str]:
-    environment = {"PYTHONHASHSEED": "0", "PYTHONUTF8": "1", "TZ": "UTC", "LC_ALL": "C.UTF-8"}
+def environment(imports: tuple[str, ...]) -> dict[str, str]:
+    """A zygote's environment variables."""
+    variables = {"PYTHONHASHSEED": "0", "PYTHONUTF8": "1", "TZ": "UTC", "LC_ALL": "C.UTF-8"}
     if imports:  # a library that starts threads at import could not be forked
-        environment |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-    return environment
+        variables |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+    return variables
+
+
+def box_modules() -> list[tuple[str, str]]:
+    """Names and texts of the modules that a zygote consists of."""
+    folder = resource("sandbox")
+    return [(name, (folder / f"{name}.py").read_text("utf-8")) for name in _MODULES]
 
 
 def _configuration(imports: tuple[str, ...], jail: bool) -> bytes:
     packages = locate(imports)
-    folder = resource("sandbox")
     configuration = {
-        "modules": [(name, (folder / f"{name}.py").read_text("utf-8")) for name in _MODULES],
+        "modules": box_modules(),
         "jail": jail,
         "preimport": PREIMPORTED,
         "packages": packages.names,

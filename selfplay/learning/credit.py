@@ -49,7 +49,9 @@ def credit(
     offset = sum(len(own) for own in everyone[: ranks.rank])
     pooled = [group for own in everyone for group in own]
     if role == "generator":
-        whole = advantages(settings.advantages, [[turns[0] for turns in group] for group in pooled], role, stages[0], running)
+        whole = advantages(
+            settings.advantages, [[turns[0] for turns in group] for group in pooled], role, stages[0], running
+        )
         values = [[(value,) * len(stages) for value in group] for group in whole.values]
         informative, after = whole.informative, whole.running
     else:

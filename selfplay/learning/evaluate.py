@@ -67,7 +67,9 @@ class Evaluator:
         chains = self._chains(player, problems, self.samples, OPPONENT, 1.0)
         passed = self._passed(problems, chains)
         wrong = {
-            problem.id: tuple(sorted({program for program, right in _programs(problem, own, marks) if program and not right}))
+            problem.id: tuple(
+                sorted({program for program, right in _programs(problem, own, marks) if program and not right})
+            )
             for problem, own, marks in zip(problems, chains, passed, strict=True)
         }
         return Opponent({problem.id: own[0] for problem, own in zip(problems, chains, strict=True)}, wrong)
@@ -82,7 +84,9 @@ class Evaluator:
             for test, right, first in zip(tests, correct, best, strict=True)
         ]
 
-    def _chains(self, player: Player, problems: Sequence[Problem], count: int, step: int, temperature: float) -> list[list[Conversation]]:
+    def _chains(
+        self, player: Player, problems: Sequence[Problem], count: int, step: int, temperature: float
+    ) -> list[list[Conversation]]:
         seats = [Seat(step, problem, Conversation("generator"), i) for problem in problems for i in range(count)]
         sampling = replace(self.table.generator, temperature=temperature)
         played = converse(player, self.prompts, seats, self.stages, sampling)
@@ -102,10 +106,13 @@ class Evaluator:
 
     def _tests(self, player: Player, problems: Sequence[Problem], opponent: Opponent) -> list[Measured]:
         seats = [
-            Seat(EVALUATION, problem, Conversation("discriminator"), 0, opponent.chains[problem.id]) for problem in problems
+            Seat(EVALUATION, problem, Conversation("discriminator"), 0, opponent.chains[problem.id])
+            for problem in problems
         ]
         suites = converse(player, self.prompts, seats, self.stages, self.table.discriminator)
-        read = [own[0] for own in read_suites([(p, [suite]) for p, suite in zip(problems, suites, strict=True)], self.judge)]
+        read = [
+            own[0] for own in read_suites([(p, [suite]) for p, suite in zip(problems, suites, strict=True)], self.judge)
+        ]
         mutants = {family: self.bank.mutants(problems, self.judge, family) for family in KEPT}
         targets = [
             {"fixed": opponent.wrong[problem.id]} | {family: mutants[family][i] for family in KEPT}
@@ -136,7 +143,9 @@ def _measured(
     verdicts: Sequence[Sequence[Verdict]],
 ) -> Measured:
     rows = iter(verdicts)
-    killed = {kind: [any(v not in ("passed", "infra_error") for v in next(rows)) for _ in own] for kind, own in kinds.items()}
+    killed = {
+        kind: [any(v not in ("passed", "infra_error") for v in next(rows)) for _ in own] for kind, own in kinds.items()
+    }
     return Measured(
         problem=problem.id,
         written=sum(turn.written for turn in suite),
@@ -146,7 +155,7 @@ def _measured(
     )
 
 
-def figures(measured: Sequence[Measured], samples: int) -> dict[str, Estimate]:
+def figures(measured: Sequence[Measured]) -> dict[str, Estimate]:
     """The figures of an evaluation over problems, each with its 95 % interval."""
 
     def kills(kind: str) -> Estimate:
@@ -157,11 +166,11 @@ def figures(measured: Sequence[Measured], samples: int) -> dict[str, Estimate]:
     return {
         "code_correct": mean([sum(m.correct) / max(len(m.correct), 1) for m in measured]),
         "code_greedy": mean([float(m.greedy) for m in measured]),
-        f"pass_at_{samples}": mean([pass_at_k(sum(m.correct), len(m.correct), samples) for m in measured]),
+        "pass_at_4": mean([pass_at_k(sum(m.correct), len(m.correct), 4) for m in measured]),
         "test_validity": ratio([m.valid for m in measured], written),
         "mutation_score": kills("paid"),
         "mutation_score_kept": kills("kept"),
         "fixed_kills": kills("fixed"),
-        "distinct": ratio([len(set(m.cases)) for m in measured], [len(m.cases) for m in measured]),
+        "distinct": ratio([len(set(m.cases)) for m in measured], written),
         "distinct_all": distinct_share([m.cases for m in measured]),
     }

@@ -75,5 +75,3 @@ def pass_at_k(correct: int, samples: int, k: int) -> float:
     if samples - correct < k:
         return 1.0
     return 1.0 - float(np.prod(1.0 - k / np.arange(samples - correct + 1, samples + 1)))
-
-

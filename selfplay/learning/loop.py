@@ -25,6 +25,7 @@ from selfplay.judging.judge import Judge
 from selfplay.judging.targets import MutantBank
 from selfplay.learning import setup
 from selfplay.learning.credit import Credit, CreditSettings, credit
+from selfplay.learning.drift import Drift
 from selfplay.learning.evaluate import Evaluator, Measured, Opponent, figures
 from selfplay.learning.policy import Policy
 from selfplay.learning.ranks import Ranks
@@ -39,6 +40,7 @@ SCHEMA = 1
 class Recorder(Protocol):
     """Where a run's records go. Only rank 0's is asked to keep anything."""
 
+    def about(self, **facts: Any) -> None: ...
     def step(self, metrics: Mapping[str, Any]) -> None: ...
     def evaluation(self, record: Mapping[str, Any]) -> None: ...
     def episodes(self, records: Sequence[Mapping[str, Any]]) -> None: ...
@@ -71,6 +73,7 @@ class Run:
     update_settings: UpdateSettings
     problems: Mapping[str, Sequence[Problem]]
     running: RunningMeans = field(default_factory=RunningMeans)
+    drift: Drift = field(default_factory=Drift)
     bank: MutantBank = field(default_factory=MutantBank)
     evaluations: dict[str, Mapping[str, Any]] = field(default_factory=dict)
 
@@ -89,6 +92,7 @@ def train(config: Config, recorder: Recorder, ranks: Ranks | None = None) -> Res
 
 
 def open_run(config: Config, recorder: Recorder, ranks: Ranks, judge: Judge) -> Run:
+    recorder.about(tier=judge.box.tier)
     return Run(
         config,
         ranks,
@@ -132,11 +136,13 @@ def planned_steps(config: Config) -> list[Step]:
 def train_step(run: Run, step: Step, total: int) -> None:
     """One step of the game: play, examine, score, credit, update, record."""
     clock = Clock()
+    run.drift.begin(run.policy, step.stage)
     groups = play(run.policy, run.prompts, draw_problems(run, step), step, run.table)
     clock.lap("play")
     examined = examine(groups, run.judge, run.bank if step.trains("discriminator") else None)
     clock.lap("judge")
     scored = score(examined, run.rule, run.config.cases_per_turn)
+    drifted = run.drift.measure(run.policy, groups, run.config.temperature, run.config.micro_batch_tokens)
     stats: dict[Role, UpdateStats] = {}
     credits: dict[Role, Credit] = {}
     for role in trained_roles(run.config, step):
@@ -145,7 +151,7 @@ def train_step(run: Run, step: Step, total: int) -> None:
         run.running = credits[role].running
         stats[role] = clipped_update(run.policy, role, credits[role].samples, run.update_settings, run.ranks)
     clock.lap("update")
-    _record(run, step, total, scored, credits, stats, clock)
+    _record(run, step, total, scored, drifted, credits, stats, clock)
 
 
 def trained_roles(config: Config, step: Step) -> list[Role]:
@@ -180,11 +186,12 @@ def _record(
     step: Step,
     total: int,
     scored: Sequence[Scored],
+    drifted: tuple[float, int],
     credits: Mapping[Role, Credit],
     stats: Mapping[Role, UpdateStats],
     clock: Clock,
 ) -> None:
-    counts = merged(run.ranks.gather(step_counts(scored, credits)))
+    counts = merged(run.ranks.gather(step_counts(scored, drifted, credits)))
     records = run.ranks.gather(episode_records(scored, step))
     if not run.ranks.first:
         return
@@ -223,7 +230,13 @@ def _evaluate(run: Run, opponent: Opponent, when: str) -> None:
 
 
 def evaluation_record(run: Run, when: str, measured: Sequence[Measured], seconds: float) -> dict[str, Any]:
-    head = {"kind": "evaluation", "schema": SCHEMA, "when": when, "split": run.config.eval_split, "problems": len(measured)}
-    values = {name: estimate.as_json() for name, estimate in figures(measured, run.config.eval_samples).items()}
+    head = {
+        "kind": "evaluation",
+        "schema": SCHEMA,
+        "when": when,
+        "split": run.config.eval_split,
+        "problems": len(measured),
+    }
+    values = {name: estimate.as_json() for name, estimate in figures(measured).items()}
     detail = {m.problem: {"correct": sum(m.correct), "greedy": m.greedy} for m in measured}
     return head | values | {"seconds": round(seconds, 2), "by_problem": detail}

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -109,7 +109,8 @@ def launch(size: int, argv: Sequence[str], module: str = "selfplay.train") -> It
     try:
         yield
         for other in others:
-            other.wait(timeout=30)
+            with suppress(subprocess.TimeoutExpired):  # what lags is ended below
+                other.wait(timeout=30)
     finally:
         for name in mine:
             os.environ.pop(name, None)

@@ -16,9 +16,10 @@ from selfplay.learning.update import UpdateStats
 Counts = Counter[str]  # `name` counts hits, `name/of` what they are a share of
 
 
-def step_counts(scored: Sequence[Scored], credits: Mapping[Role, Credit]) -> Counts:
-    """Sums over this rank's groups."""
+def step_counts(scored: Sequence[Scored], drifted: tuple[float, int], credits: Mapping[Role, Credit]) -> Counts:
+    """Sums over this rank's groups. `drifted`: summed KL of the frozen prefixes and their tokens."""
     counts: Counts = Counter()
+    counts["frozen_kl"], counts["frozen_kl/of"] = drifted  # type: ignore[assignment]
     for group in scored:
         _count_programs(counts, group)
         for suite, rewards in zip(group.examined.suites, group.discriminator, strict=True):
@@ -93,7 +94,17 @@ def step_metrics(counts: Counts, stats: Mapping[Role, UpdateStats]) -> dict[str,
 
 
 def _update_metrics(stats: Mapping[Role, UpdateStats]) -> dict[str, Any]:
-    names = ("loss", "clip_share", "ratio_max", "kl", "grad_norm", "tokens", "entropy", "logprob_gap", "logprob_gap_max")
+    names = (
+        "loss",
+        "clip_share",
+        "ratio_max",
+        "kl",
+        "grad_norm",
+        "tokens",
+        "entropy",
+        "logprob_gap",
+        "logprob_gap_max",
+    )
     by_role = {f"{name}/{role}": getattr(own, name) for role, own in stats.items() for name in names}
     last = list(stats.values())[-1:]
     return {name: getattr(own, name) for own in last for name in names} | (by_role if len(stats) > 1 else {})

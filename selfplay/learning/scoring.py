@@ -85,7 +85,12 @@ def kills(target: Target, case: Case) -> bool:
 
 
 def _suite_outcome(
-    examined: Examined, suite: Suite, read: int, targets: Sequence[Target], holders: Counter[tuple[object, ...]], asked: int
+    examined: Examined,
+    suite: Suite,
+    read: int,
+    targets: Sequence[Target],
+    holders: Counter[tuple[object, ...]],
+    asked: int,
 ) -> SuiteOutcome:
     by_baseline = tuple(any(kills(target, case) for case in examined.baseline) for target in targets)
     seen: set[tuple[object, ...]] = set()

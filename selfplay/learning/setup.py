@@ -6,6 +6,8 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import torch
+
 from selfplay.config import Config
 from selfplay.game.players import Sampling
 from selfplay.game.problems import Problem, load_problems, split_by_class
@@ -27,11 +29,15 @@ CLASS_SHARES = (0.8, 0.1, 0.1)
 
 def open_player(config: Config) -> Policy:
     """The policy that plays both roles: the embedded player unless the configuration names a model."""
+    if config.embedded:
+        torch.set_num_threads(1)  # its matrices are too small to share; cores are used by processes
     settings = PolicySettings(
         rank=config.lora_rank,
         alpha=config.lora_alpha,
         targets=config.lora_target_modules,
-        learning_rate=config.learning_rate if config.generator_learning_rate is None else config.generator_learning_rate,
+        learning_rate=config.learning_rate
+        if config.generator_learning_rate is None
+        else config.generator_learning_rate,
         discriminator_learning_rate=(
             config.learning_rate if config.discriminator_learning_rate is None else config.discriminator_learning_rate
         ),

@@ -105,7 +105,9 @@ def edge_input(takes: Type, rng: random.Random) -> object:
     if takes == "n":
         return rng.choice((0, 1, *CONSTANTS, -1, -2, -rng.randint(3, 9), -rng.randint(10, 49)))
     word = _word(rng)
-    return rng.choice(("", word.upper(), word.title(), f"{word}  {_word(rng)}", f" {word}", f"{word} ", word[0] * 2, "A"))
+    return rng.choice(
+        ("", word.upper(), word.title(), f"{word}  {_word(rng)}", f" {word}", f"{word} ", word[0] * 2, "A")
+    )
 
 
 def _word(rng: random.Random) -> str:

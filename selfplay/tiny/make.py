@@ -115,7 +115,9 @@ def encode(tokenizer: Tokenizer, messages: list[Message]) -> Row:
     return ids, labels
 
 
-def batches(rows: Iterator[Row], tokens: int, pad: int, rng: random.Random) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+def batches(
+    rows: Iterator[Row], tokens: int, pad: int, rng: random.Random
+) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
     """Right-padded batches (ids_BT, labels_BT) of about `tokens` tokens, each of rows alike in length."""
     while True:
         pool = sorted(islice(rows, 1024), key=lambda row: len(row[0]))
@@ -202,12 +204,17 @@ def train(model: Qwen2ForCausalLM, rows: Iterator[Row], phase: Phase, seed: int)
             optimizer.zero_grad(set_to_none=True)
         seen += int((ids != pad).sum())
         if step % 25 == 0:
-            print(f"step {step:4d}  tokens {seen / 1e6:5.2f}M  loss {loss.item():.4f}  {time.monotonic() - started:5.0f}s", flush=True)
+            print(
+                f"step {step:4d}  tokens {seen / 1e6:5.2f}M  loss {loss.item():.4f}  {time.monotonic() - started:5.0f}s",
+                flush=True,
+            )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m selfplay.tiny.make", description=__doc__)
-    parser.add_argument("--output", type=Path, default=Path("selfplay/tiny/player"), help="folder for model and tokenizer")
+    parser.add_argument(
+        "--output", type=Path, default=Path("selfplay/tiny/player"), help="folder for model and tokenizer"
+    )
     parser.add_argument("--start", type=Path, help="go on from a player that this command saved after a phase")
     parser.add_argument("--phase", type=int, default=1, help="the phase to begin with")
     parser.add_argument("--seed", type=int, default=0)

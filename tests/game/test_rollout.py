@@ -11,7 +11,9 @@ from selfplay.game.problems import Problem
 from selfplay.game.prompts import Prompts
 from selfplay.game.rollout import PREFIX, Table, play
 
-PROBLEM = Problem("double", "Double it.", "f", "def f(n: int) -> int:", ("assert f(2) == 4",), "def f(n):\n    return 2 * n")
+PROBLEM = Problem(
+    "double", "Double it.", "f", "def f(n: int) -> int:", ("assert f(2) == 4",), "def f(n):\n    return 2 * n"
+)
 PLAYER = ScriptedPlayer(lambda key: f"{key.role[0]}{key.stage} by {key.branch}")
 TABLE = Table(num_generations=3, num_suites=2, num_targets=1)
 
@@ -90,7 +92,9 @@ def test_a_template_that_rewrites_history_is_asked_with_independent_prompts() ->
 
 
 def test_a_turn_that_hits_the_token_limit_is_marked_and_closed() -> None:
-    (group,) = groups(Step(0, 1, "generator", ""), Table(3, 2, 1, generator=TABLE.generator.__class__(1.0, max_tokens=3)))
+    (group,) = groups(
+        Step(0, 1, "generator", ""), Table(3, 2, 1, generator=TABLE.generator.__class__(1.0, max_tokens=3))
+    )
     first, second = group.chains[0].turns[:2]
     assert first.truncated and len(first.ids) == 3
     assert second.prompt[0] == ByteChat.end

@@ -36,7 +36,9 @@ def judge() -> Iterator[Judge]:
     box.close()
 
 
-def examined(judge: Judge, tests: dict[int, str], programs: tuple[str, ...] = (RIGHT, MISCONCEIVED), mutants: bool = False) -> Examined:
+def examined(
+    judge: Judge, tests: dict[int, str], programs: tuple[str, ...] = (RIGHT, MISCONCEIVED), mutants: bool = False
+) -> Examined:
     """A generator step in which the branches write `programs` and every suite writes `tests` (by stage)."""
 
     def said(key: TurnKey) -> str:

@@ -28,7 +28,9 @@ def conversation(role: Role, branch: int, truncated: bool = False) -> Conversati
     )
 
 
-def scored(generator: tuple[float | None, ...], suites: tuple[tuple[float | None, ...], ...], truncated: bool = False) -> Scored:
+def scored(
+    generator: tuple[float | None, ...], suites: tuple[tuple[float | None, ...], ...], truncated: bool = False
+) -> Scored:
     chains = tuple(conversation("generator", i, truncated) for i in range(len(generator)))
     tests = tuple(conversation("discriminator", i) for i in range(len(suites)))
     group = Group(PROBLEM, "both", 1, chains, tests, (0,) * len(suites))
@@ -42,7 +44,9 @@ def scored(generator: tuple[float | None, ...], suites: tuple[tuple[float | None
     )
 
 
-def credited(group: Scored, role: Role, stages: tuple[int, ...] = STAGES, settings: CreditSettings = CreditSettings("group")):
+def credited(
+    group: Scored, role: Role, stages: tuple[int, ...] = STAGES, settings: CreditSettings = CreditSettings("group")
+):
     return credit([group], role, stages, settings, RunningMeans(), Ranks())
 
 

@@ -48,7 +48,9 @@ def test_the_jackknife_leaves_out_a_problem_with_its_own_repeats() -> None:
     assert estimate.low < 0.75 < estimate.high
 
 
-@pytest.mark.parametrize(("correct", "samples", "k", "expected"), [(0, 4, 1, 0.0), (1, 4, 1, 0.25), (1, 4, 4, 1.0), (2, 4, 2, 5 / 6)])
+@pytest.mark.parametrize(
+    ("correct", "samples", "k", "expected"), [(0, 4, 1, 0.0), (1, 4, 1, 0.25), (1, 4, 4, 1.0), (2, 4, 2, 5 / 6)]
+)
 def test_pass_at_k_is_unbiased(correct: int, samples: int, k: int, expected: float) -> None:
     assert pass_at_k(correct, samples, k) == pytest.approx(expected)
 

@@ -57,7 +57,9 @@ def test_a_program_that_does_not_load_is_no_target() -> None:
 def test_infrastructure_is_neither_a_kill_nor_a_pass() -> None:
     (scored,) = score([group({"wrong": MISSED}, mutants=("infra_error",))], get_rule("adversarial"), 2)
     assert scored.suites[0].turns[0].cases[0].killed == (True, False)
-    assert score([group({"lost": ("passed", "infra_error", "passed")})], get_rule("adversarial"), 2)[0].generator == (None,)
+    assert score([group({"lost": ("passed", "infra_error", "passed")})], get_rule("adversarial"), 2)[0].generator == (
+        None,
+    )
 
 
 def test_the_exam_holds_valid_cases_only() -> None:

@@ -23,6 +23,8 @@ from torch.nn import Parameter
 from selfplay.game.episode import ROLES, Role
 from selfplay.learning.policy.errors import PolicyError
 
+Weights = dict[str, torch.Tensor]
+
 
 @dataclass(frozen=True, slots=True)
 class LoraSettings:
@@ -100,6 +102,25 @@ class Adapters:
 
     def touch(self, role: Role) -> None:
         self.version[role] += 1
+
+    def snapshot(self, role: Role) -> Weights:
+        """A copy of a role's weights as they are now."""
+        return {name: parameter.detach().clone() for name, parameter in self.parameters[role].items()}
+
+    @contextmanager
+    def as_of(self, role: Role, weights: Weights) -> Iterator[None]:
+        """The role with earlier weights, for scoring; afterwards it has its own again, bit for bit."""
+        now = self.snapshot(role)
+        self._put(role, weights)
+        try:
+            yield
+        finally:
+            self._put(role, now)
+
+    @torch.no_grad()
+    def _put(self, role: Role, weights: Weights) -> None:
+        for name, parameter in self.parameters[role].items():
+            parameter.copy_(weights[name])
 
     def digest(self, role: Role | None) -> str:
         """SHA-256 over a role's parameters, bit for bit; None: over everything that is no adapter."""

@@ -1,5 +1,7 @@
 """What can go wrong with a policy. Every message names the value, the limit and the next action."""
 
+from selfplay.errors import SelfplayError
 
-class PolicyError(RuntimeError):
+
+class PolicyError(SelfplayError, RuntimeError):
     """The model, its adapters or their training are not in the state that was asked for."""

@@ -1,0 +1,59 @@
+"""How far frozen stages drift: KL of today's player to the one at the start of the stage, on the frozen prefixes.
+
+Stages before the trained one carry no gradient, but there is one adapter per role, so they move all the same. The
+estimate is k3 (Schulman 2020) on the tokens that a step sampled for its prefixes anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+from selfplay.game.episode import ROLES, Conversation, Group, Role
+from selfplay.game.rollout import PREFIX
+from selfplay.learning.policy import Policy
+from selfplay.learning.policy.adapters import Weights
+from selfplay.learning.samples import Sample, Span, micro_batches
+from selfplay.learning.update import k3
+
+
+@dataclass(slots=True)
+class Drift:
+    """Remembers both adapters as they were when `stage` began."""
+
+    stage: int = 0
+    then: dict[Role, Weights] = field(default_factory=dict)
+
+    def begin(self, policy: Policy, stage: int) -> None:
+        """Called at every step; takes its copy at the first of a stage."""
+        if stage != self.stage:
+            self.stage, self.then = stage, {role: policy.adapters.snapshot(role) for role in ROLES}
+
+    def measure(self, policy: Policy, groups: Sequence[Group], temperature: float, tokens: int) -> tuple[float, int]:
+        """Summed KL in nats and the number of tokens, over the prefixes of these groups."""
+        total, count = 0.0, 0
+        for role in ROLES:
+            samples = [s for group in groups for s in _prefix(group.chains if role == "generator" else group.suites)]
+            with policy.role(role), policy.adapters.as_of(role, self.then[role]), torch.no_grad():
+                for batch in micro_batches(samples, tokens, policy.device):
+                    then, _ = policy.score(batch.ids_BT, batch.mask_BT, batch.where_BT, temperature)
+                    total += float(k3(batch.sampled_N, then).sum())
+                    count += len(then)
+        return total, count
+
+
+def _prefix(branches: Sequence[Conversation]) -> list[Sample]:
+    """The shared turns, as scored spans; they are the same in every branch."""
+    samples: list[Sample] = []
+    for turns in branches[0].sequences if branches else ():
+        ids = tuple(i for turn in turns for part in (turn.prompt, turn.ids) for i in part)
+        spans, end = [], 0
+        for turn in turns:
+            start, end = end + len(turn.prompt), end + len(turn.prompt) + len(turn.ids)
+            if turn.key.branch == PREFIX and turn.ids:
+                spans.append(Span(start, end, 0.0, turn.logprobs))
+        if spans:
+            samples.append(Sample(ids, tuple(spans)))
+    return samples
