@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+from selfplay.game.rewards.outcomes import Verdict as Verdict
+
 
 @dataclass(frozen=True, slots=True)
 class Case:

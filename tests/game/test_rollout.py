@@ -88,7 +88,8 @@ def test_a_template_that_rewrites_history_is_asked_with_independent_prompts() ->
     chain = group.chains[0]
     assert [len(turns) for turns in chain.sequences] == [1] * 5
     last = ByteChat().text(chain.turns[-1].prompt)
-    assert PROBLEM.description in last and "g4 by 0" in last
+    assert PROBLEM.description in last
+    assert "g4 by 0" in last
 
 
 def test_a_turn_that_hits_the_token_limit_is_marked_and_closed() -> None:
@@ -96,5 +97,6 @@ def test_a_turn_that_hits_the_token_limit_is_marked_and_closed() -> None:
         Step(0, 1, "generator", ""), Table(3, 2, 1, generator=TABLE.generator.__class__(1.0, max_tokens=3))
     )
     first, second = group.chains[0].turns[:2]
-    assert first.truncated and len(first.ids) == 3
+    assert first.truncated
+    assert len(first.ids) == 3
     assert second.prompt[0] == ByteChat.end

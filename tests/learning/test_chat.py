@@ -32,7 +32,7 @@ def with_template(tokenizer: Any, template: str | None) -> Any:
 
 
 def played(chat: TemplateChat, tokenizer: Any, system: str = "") -> tuple[int, ...]:
-    answer = tuple(tokenizer.encode("sure", add_special_tokens=False)) + (tokenizer.eos_token_id,)
+    answer = (*tuple(tokenizer.encode("sure", add_special_tokens=False)), tokenizer.eos_token_id)
     return chat.first("solve it", system) + answer + chat.next("go on", truncated=False)
 
 

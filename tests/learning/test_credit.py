@@ -15,6 +15,7 @@ from selfplay.learning.scoring import Scored
 
 PROBLEM = Problem("p", "", "f", "def f(n: int) -> int:", ())
 STAGES = (1, 2, 3, 4, 5)
+GROUP = CreditSettings("group")
 
 
 def conversation(role: Role, branch: int, truncated: bool = False) -> Conversation:
@@ -45,7 +46,7 @@ def scored(
 
 
 def credited(
-    group: Scored, role: Role, stages: tuple[int, ...] = STAGES, settings: CreditSettings = CreditSettings("group")
+    group: Scored, role: Role, stages: tuple[int, ...] = STAGES, settings: CreditSettings = GROUP
 ):
     return credit([group], role, stages, settings, RunningMeans(), Ranks())
 

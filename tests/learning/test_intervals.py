@@ -58,4 +58,5 @@ def test_pass_at_k_is_unbiased(correct: int, samples: int, k: int, expected: flo
 def test_a_paired_difference_sees_what_separate_means_hide() -> None:
     before = [0.0, 0.2, 0.4, 0.6, 0.8] * 10
     estimate = paired_difference(before, [value + 0.1 for value in before])
-    assert estimate.low == pytest.approx(0.1) and estimate.high == pytest.approx(0.1)
+    assert estimate.low == pytest.approx(0.1)
+    assert estimate.high == pytest.approx(0.1)

@@ -88,7 +88,7 @@ def test_scoring_outside_a_role_is_refused(policy: Policy) -> None:
 
 def test_an_adapter_switched_behind_our_back_is_noticed(policy: Policy) -> None:
     policy.model.set_adapter("discriminator")
-    with pytest.raises(PolicyError, match="outside policy.role"), policy.role("generator"):
+    with pytest.raises(PolicyError, match=r"outside policy\.role"), policy.role("generator"):
         pass
 
 
@@ -176,7 +176,6 @@ def test_a_cuda_policy_learns_one_role_and_leaves_the_other(tokenizer: Any) -> N
         ids, where = IDS.cuda(), WHERE.cuda()
         policy.score(ids, torch.ones_like(ids), where, 1.0)[0].sum().backward()
         policy.step("generator", 1.0)
-    assert (
-        policy.digest("generator") != before["generator"] and policy.digest("discriminator") == before["discriminator"]
-    )
+    assert policy.digest("generator") != before["generator"]
+    assert policy.digest("discriminator") == before["discriminator"]
     assert len(policy.complete("generator", [request((5, 9, 17))], Sampling(1.0, 4))[0].ids) <= 4

@@ -58,8 +58,10 @@ def run(size: int, model: Path, folder: Path) -> dict:
 @pytest.mark.parametrize("size", [2, 3])
 def test_ranks_update_as_one_process_does(model_folder: Path, tmp_path: Path, size: int) -> None:
     one, several = run(1, model_folder, tmp_path), run(size, model_folder, tmp_path)
-    assert len(several["digests"]) == size and len(set(several["digests"])) == 1
-    assert several["tokens"] == one["tokens"] == [29, 29] and several["empty"] == 0
+    assert len(several["digests"]) == size
+    assert len(set(several["digests"])) == 1
+    assert several["tokens"] == one["tokens"] == [29, 29]
+    assert several["empty"] == 0
     assert several["loss"] == pytest.approx(one["loss"], abs=1e-5)
     assert torch.allclose(torch.tensor(several["moved"]), torch.tensor(one["moved"]), atol=1e-4)
 
@@ -67,8 +69,10 @@ def test_ranks_update_as_one_process_does(model_folder: Path, tmp_path: Path, si
 def test_one_process_is_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("WORLD_SIZE", raising=False)
     ranks = connect()
-    assert (ranks.rank, ranks.size, ranks.first) == (0, 1, True) and type(ranks) is Ranks
-    assert ranks.gather("x") == ["x"] and ranks.reduce(torch.ones(1)).tolist() == [1.0]
+    assert (ranks.rank, ranks.size, ranks.first) == (0, 1, True)
+    assert type(ranks) is Ranks
+    assert ranks.gather("x") == ["x"]
+    assert ranks.reduce(torch.ones(1)).tolist() == [1.0]
 
 
 CHILD = """
@@ -110,7 +114,8 @@ def test_launched_processes_end_with_the_block(tmp_path: Path, monkeypatch: pyte
         assert (os.environ["RANK"], os.environ["WORLD_SIZE"]) == ("0", "2")
         pid = wait_for(tmp_path / "pid")
         raise RuntimeError("enough")
-    assert gone(pid) and "WORLD_SIZE" not in os.environ
+    assert gone(pid)
+    assert "WORLD_SIZE" not in os.environ
 
 
 @pytest.mark.slow

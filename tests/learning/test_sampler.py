@@ -68,8 +68,10 @@ def test_every_part_of_a_key_changes_the_turn() -> None:
 def test_uniforms_are_uniform_and_reproducible() -> None:
     drawn = uniforms([2**64 - 1] * 20_000, range(20_000))
     assert torch.equal(drawn, uniforms([2**64 - 1] * 20_000, range(20_000)))
-    assert float(drawn.min()) >= 0 and float(drawn.max()) < 1
-    assert abs(float(drawn.mean()) - 0.5) < 0.01 and abs(float(drawn.var()) - 1 / 12) < 0.002
+    assert float(drawn.min()) >= 0
+    assert float(drawn.max()) < 1
+    assert abs(float(drawn.mean()) - 0.5) < 0.01
+    assert abs(float(drawn.var()) - 1 / 12) < 0.002
 
 
 def test_drawn_tokens_follow_the_distribution_at_the_temperature() -> None:
@@ -96,7 +98,8 @@ def test_temperature_zero_is_greedy(policy: Policy) -> None:
 def test_the_end_of_turn_is_kept_and_a_full_turn_is_truncated(policy: Policy) -> None:
     ends = frozenset(range(0, 320, 5))
     for done in decoder(policy, ends=ends).complete(requests(), Sampling(1.0, 6)):
-        assert done.truncated == (done.ids[-1] not in ends) and len(done.ids) == len(done.logprobs) <= 6
+        assert done.truncated == (done.ids[-1] not in ends)
+        assert len(done.ids) == len(done.logprobs) <= 6
         assert not any(i in ends for i in done.ids[:-1])
 
 
