@@ -14,6 +14,7 @@ the host would cost more than the case. When the head's seconds or bytes are spe
 orders it again. Expected values, references and verdicts are not known here.
 """
 
+import contextlib
 import functools
 import json
 import os
@@ -198,19 +199,21 @@ class Zygote:
             env=environment,
             cwd="/",
         )
+        assert self.process.stdin and self.process.stdout and self.process.stderr  # noqa: PT018
+        self.stdin, self.stdout, self.stderr = self.process.stdin, self.process.stdout, self.process.stderr
         try:
             self.send(struct.pack("!I", len(configuration)) + configuration)
             self.hello = self.take()[1]
         except (Died, OSError) as error:
             self.process.kill()
-            told = self.process.stderr.read().decode("utf-8", "replace").strip().splitlines()
+            told = self.stderr.read().decode("utf-8", "replace").strip().splitlines()
             self.close()
             raise Died("the sandbox process did not start: " + (told[-1] if told else str(error))) from None
-        self.process.stderr.close()
+        self.stderr.close()
 
     def send(self, data):
-        self.process.stdin.write(data)
-        self.process.stdin.flush()
+        self.stdin.write(data)
+        self.stdin.flush()
 
     def take(self):
         """One frame: kind, body, and both with their head."""
@@ -220,7 +223,7 @@ class Zygote:
         return kind, body, head + body
 
     def read(self, count):
-        data = self.process.stdout.read(count)
+        data = self.stdout.read(count)
         if len(data) < count:
             raise Died("it ended in the middle of an answer")
         return data
@@ -247,11 +250,9 @@ class Zygote:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
-        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
-            try:
+        for pipe in (self.stdin, self.stdout, self.stderr):
+            with contextlib.suppress(OSError):  # what could not be sent any more
                 pipe.close()
-            except OSError:  # what could not be sent any more
-                pass
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ _DAC_OVERRIDE, _DAC_READ_SEARCH = 1, 2
 _SYS_CAPSET = {"x86_64": 126}.get(os.uname().machine, 91)
 _SIGKILL = 9
 _STACK = 64 << 20
-_THREADS = 64
+THREADS = 64  # of one program
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -187,7 +187,7 @@ class Walls:
     def enter(self, memory_bytes, cpu_seconds, file_bytes):
         """The child's walls: resource limits, another user, death with the parent, the short filter. Raises OSError."""
         own_user = self.root and self.report["user"] == ""
-        _limits(memory_bytes, cpu_seconds, file_bytes, _THREADS if own_user else None)
+        _limits(memory_bytes, cpu_seconds, file_bytes, THREADS if own_user else None)
         if own_user:
             self._drop()
         if self.linux:

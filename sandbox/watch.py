@@ -1,7 +1,8 @@
 """Follows one child from the zygote: relays its reports, and kills it where it goes over a limit or stops itself.
 
 CPU time is read from outside through the child's clock, at every tick and every report, so a program has no timer to
-disarm. Wall-clock time is only the backstop for one that sleeps. Left out: waking up for every report; they wait in the
+disarm. Wall-clock time is only the backstop for one that sleeps. Threads are counted here as well: the kernel's own
+limit counts all processes of a user, so it can be set only for a user that owns nothing else. Left out: waking up for every report; they wait in the
 pipe until the next tick or the child's end, which saves two context switches per case.
 """
 
@@ -11,6 +12,8 @@ import select
 import signal
 import struct
 import time
+
+from sandbox.jail import THREADS
 
 FRAME = struct.Struct("!cI")
 END = struct.Struct("!BiIdd")
@@ -81,7 +84,7 @@ class Watch:
         sound = self._relay(usage.ru_utime + usage.ru_stime if ended else None)
         if ended:
             return (DONE if sound else FLOOD), self._sweep(status)
-        if stopped or not sound:
+        if stopped or not sound or _threads(self.pid) > THREADS:
             return (STOPPED if stopped else FLOOD), self._kill()
         now = _cpu_seconds(self.pid)
         if now - self.spent > self.order.cpu:
@@ -165,6 +168,15 @@ def _exit_descriptor(pid):
         return os.pidfd_open(pid)
     except (AttributeError, OSError):
         return -1
+
+
+def _threads(pid):
+    """How many threads a process has: the kernel counts a folder for each. Landlock closes /proc to reading, not to
+    this look at its size; 0 where even that is hidden."""
+    try:
+        return os.stat(f"/proc/{pid}/task").st_nlink - 2
+    except OSError:
+        return 0
 
 
 def _cpu_seconds(pid):

@@ -22,7 +22,7 @@ from selfplay.errors import SelfplayError
 
 if TYPE_CHECKING:  # the rest is imported when there is something to judge: --help answers at once
     from selfplay.game.problems import Problem, StdinTest
-    from selfplay.judging.cases import Case, Refusal, Verdict
+    from selfplay.judging.cases import Box, Case, Refusal, Verdict
     from selfplay.judging.judge import Judge
     from selfplay.judging.reading import Reading
 
@@ -81,6 +81,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--reference", metavar="FILE", help="a correct program: cases that it fails do not count")
     add("--timeout", type=_seconds, default=2.0, metavar="S", help="CPU seconds per case (default: 2)")
     add("--memory-mib", type=_mebibytes, default=1024, metavar="M", help="memory of a program (default: 1024)")
+    add("--sandbox", choices=("local", "e2b"), default="local", help="where programs run (default: local)")
     add("--json", action="store_true", help="print cases and verdicts as one JSON object")
     return parser
 
@@ -106,14 +107,25 @@ def judgement_of(options: argparse.Namespace) -> Judgement:
     """What the options ask for. Raises BadInput, SandboxFailed, BoxUnavailable."""
     from selfplay.judging.cases import Limits
     from selfplay.judging.judge import Judge
-    from selfplay.judging.local import LocalBox
 
     programs = [_program(path) for path in options.code]
     problem, reading, text = _questions(options, programs)
-    with LocalBox() as box:
-        return _judged(
-            Judge(box, Limits(options.timeout, options.memory_mib)), problem, reading, text, options, programs
-        )
+    box = _open_box(options)
+    try:
+        judge = Judge(box, Limits(options.timeout, options.memory_mib))
+        return _judged(judge, problem, reading, text, options, programs)
+    finally:
+        box.close()
+
+
+def _open_box(options: argparse.Namespace) -> Box:
+    if options.sandbox == "local":
+        from selfplay.judging.local import LocalBox
+
+        return LocalBox()
+    from selfplay.judging.cloud import CloudSettings, open_split
+
+    return open_split(CloudSettings(label="judge"), references=options.reference is not None)
 
 
 def _questions(options: argparse.Namespace, programs: Sequence[str]) -> tuple[Problem, Reading, str]:

@@ -11,6 +11,8 @@ from selfplay.config.knobs import Config, hints
 from selfplay.config.layers import configure, two_models, unknown
 from selfplay.config.values import ConfigError, shape
 
+ALIASES = {"sandbox_min_tier": ("--sandbox.min-tier",)}  # other spellings that a key's flag may have
+
 
 class _Parser(argparse.ArgumentParser):
     """Raises instead of exiting, so that a command has one way to report bad input."""
@@ -87,7 +89,8 @@ def _parser(prog: str, about: str | None, keys: Collection[str], own: Mapping[st
     groups = {title: parser.add_argument_group(title) for title in titles}
     for each in chosen:
         flag = f"--{each.name.replace('_', '-')}"
-        groups[each.metadata["group"]].add_argument(flag, **_options(each.name, each.default, each.metadata["help"]))
+        options = {"dest": each.name, **_options(each.name, each.default, each.metadata["help"])}
+        groups[each.metadata["group"]].add_argument(flag, *ALIASES.get(each.name, ()), **options)
     return parser
 
 

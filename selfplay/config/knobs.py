@@ -212,12 +212,53 @@ class Config:
 
     timeout: float = knob(2.0, JUDGE, "CPU seconds that a program may take per test.", above=0)
     memory_mib: int = knob(1024, JUDGE, "MiB of memory that a program may take.", low=64)
-    sandbox: Literal["local"] = knob("local", JUDGE, "Where programs run: local, jailed children on this machine.")
+    sandbox: Literal["local", "e2b"] = knob(
+        "local",
+        JUDGE,
+        "Where programs run: local, jailed children on this machine; e2b, virtual machines of E2B's cloud (needs "
+        "E2B_API_KEY and the extra e2b; references and their mutants stay here all the same).",
+    )
+    sandbox_min_tier: Literal["limited", "seatbelt", "confined", "jailed", "e2b"] | None = knob(
+        None,
+        JUDGE,
+        "Refuse to start where programs are confined less than this. Give jailed where a model trains for long: "
+        "every hole in a judge is found by training. none: print the tier and start.",
+    )
     sandbox_workers: int = knob(
         1,
         JUDGE,
         "Programs run at once, per process. More when seconds/judge dominates a step.",
         low=1,
+    )
+    e2b_sandboxes: int = knob(
+        4,
+        JUDGE,
+        "E2B sandboxes at once, per process. The Hobby plan allows 20 in all.",
+        low=1,
+    )
+    e2b_lifetime: int = knob(
+        900,
+        JUDGE,
+        "Seconds after which an E2B sandbox is replaced; also what each can still cost after a crash of this machine.",
+        low=60,
+        high=86_400,
+    )
+    e2b_budget: float | None = knob(
+        36_000.0,
+        JUDGE,
+        "Sandbox-seconds that a process may spend at E2B; past them programs count as not judged. none: no limit.",
+        above=0,
+    )
+    e2b_internet: bool = knob(False, JUDGE, "Whether E2B sandboxes may reach the internet.")
+    e2b_template: str | None = knob(
+        None,
+        JUDGE,
+        "E2B template with the packages that problems import. none: E2B's base template, the standard library alone.",
+    )
+    e2b_fallback: bool = knob(
+        False,
+        JUDGE,
+        "Run programs in the local sandbox, announced, while E2B fails. Mind its tier: see selfplay.doctor.",
     )
 
     eval_split: Literal["train", "dev", "test"] = knob(

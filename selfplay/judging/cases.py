@@ -57,13 +57,17 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One program and the inputs to call it with, for the box. Holds no expected value."""
+    """One program and the inputs to call it with, for the box. Holds no expected value.
+
+    `secret`: the program is a reference, or made from one; it must not leave this machine.
+    """
 
     source: str
     entry_point: str  # "" runs the source as a program, once per input, with the input as stdin
     inputs: tuple[str, ...]
     imports: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
+    secret: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,7 +80,7 @@ def examine(groups: Sequence[Group], judge: Judge, bank: MutantBank | None = Non
             case.key: case for case in (*baseline, *(c for suite in written for turn in suite for c in turn.cases))
         }
         sources = (*(code.source or "" for code in own), *wrong)
-        jobs.append(Job(group.problem.entry_point, sources, tuple(cases.values()), group.problem.imports))
+        jobs.append(Job(group.problem.entry_point, sources, tuple(cases.values()), group.problem.imports, wrong))
     return [
         _examined(group, own, written, baseline, job, matrix.verdicts)
         for group, own, written, baseline, job, matrix in zip(

@@ -14,12 +14,16 @@ import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal, get_args
 
+from selfplay.errors import UnknownName
 from selfplay.game.syntax import definition, parsed
-from selfplay.judging.cases import Case, Limits, Refusal, Verdict
+from selfplay.judging.cases import Box, Case, Limits, Refusal, Verdict
 from selfplay.judging.judge import Judge
 from selfplay.judging.local import LocalBox
 from selfplay.judging.reading import Reading, read_cases
+
+Environment = Literal["local", "e2b"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +53,17 @@ class Outcome:
 
 
 def execute_tests(
-    code: str, tests: str | Sequence[str], entry_point: str = "", limits: Limits | None = None
+    code: str,
+    tests: str | Sequence[str],
+    entry_point: str = "",
+    limits: Limits | None = None,
+    environment: Environment = "local",
 ) -> Outcome:
     """Runs `code` on `tests`: the text of a test module, or several texts.
 
     `entry_point` is the function under test; without it, the one of `code` that the tests call most often.
+    `environment`: where it runs, in jailed processes on this machine or in E2B's cloud (E2B_API_KEY is then needed).
+    Raises BoxUnavailable where that cannot be had.
     """
     texts = [tests] if isinstance(tests, str) else list(tests)
     entry_point = entry_point or called_entry_point(code, "\n".join(texts))
@@ -61,14 +71,14 @@ def execute_tests(
     readings = [read_cases(text, entry_point, signature) for text in texts]
     start = time.monotonic()
     cases = [case for reading in readings for case in reading.cases]
-    verdicts = Judge(_default_box(), limits).matrix(entry_point, [code], cases).verdicts[0]
+    verdicts = Judge(_box(environment), limits).matrix(entry_point, [code], cases).verdicts[0]
     return _outcome(readings, cases, verdicts, time.monotonic() - start)
 
 
 def validate_tests_against_solution(
     tests: str | Sequence[str], solution: str, entry_point: str = "", limits: Limits | None = None
 ) -> Outcome:
-    """How many of the tests the solution passes: those are the valid ones."""
+    """How many of the tests the solution passes: those are the valid ones. A solution never leaves this machine."""
     return execute_tests(solution, tests, entry_point, limits)
 
 
@@ -89,9 +99,15 @@ def _outcome(
 
 
 @functools.cache
-def _default_box() -> LocalBox:
-    """One box for the process; boxes end with it."""
-    return LocalBox()
+def _box(environment: Environment) -> Box:
+    """One box of each kind for the process; boxes end with it."""
+    if environment == "local":
+        return LocalBox()
+    if environment != "e2b":
+        raise UnknownName("environment", environment, get_args(Environment))
+    from selfplay.judging.cloud import CloudSettings, E2BBox
+
+    return E2BBox(CloudSettings(label="execute_tests"))
 
 
 def called_entry_point(code: str, tests: str) -> str:

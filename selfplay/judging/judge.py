@@ -24,12 +24,16 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Programs and the cases they all face. `entry_point` "" is for programs that read standard input."""
+    """Programs and the cases they all face. `entry_point` "" is for programs that read standard input.
+
+    `secret`: those of the programs that are references or made from one, which must not leave this machine.
+    """
 
     entry_point: str
     programs: tuple[str, ...]
     cases: tuple[Case, ...]
     imports: tuple[str, ...] = ()
+    secret: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +70,7 @@ class Judge:
 
         `share` of the CPU limit is what the reference may take for a case. Cases are screened before (admission.py).
         """
-        jobs = [Job(p.entry_point, _reference(p), tuple(cases), p.imports) for p, cases in asked]
+        jobs = [Job(p.entry_point, _reference(p), tuple(cases), p.imports, _reference(p)) for p, cases in asked]
         executions = self.executions(jobs)
         return [
             admit(problem, cases, rows[0] if rows else None, share, self.limits)
@@ -113,7 +117,8 @@ class Judge:
 
 def _tasks(job: Job, limits: Limits) -> Iterable[Task]:
     inputs = tuple(dict.fromkeys(case.arguments for case in job.cases))
-    return [Task(source, job.entry_point, inputs, job.imports, limits) for source in job.programs]
+    secret = frozenset(job.secret)
+    return [Task(source, job.entry_point, inputs, job.imports, limits, source in secret) for source in job.programs]
 
 
 def _by_case(job: Job, task: Task, executions: Sequence[Execution]) -> tuple[Execution, ...]:

@@ -28,7 +28,7 @@ class MutantBank:
         probes = [probe_inputs(p, problem_cases(p, "baseline").cases) for p in missing]
         tasks = [
             [
-                Task(source, p.entry_point, inputs, p.imports, judge.limits)
+                Task(source, p.entry_point, inputs, p.imports, judge.limits, secret=True)
                 for source in (p.reference_solution or "", *(m.source for m in own))
             ]
             for p, own, inputs in zip(missing, made, probes, strict=True)

@@ -96,7 +96,7 @@ class Module(Evaluator):
         if entry_point:
             self.globals.names[entry_point] = self.entry
         self.fixtures: dict[str, ast.FunctionDef] = {}
-        self.tests: list[tuple[Unit, ast.FunctionDef, ast.ClassDef | None]] = []
+        self.tests: dict[tuple[str, ast.ClassDef | None], tuple[Unit, ast.FunctionDef]] = {}
         self.loose: list[Unit] = []
         self.stated: list[Stated] = []
         self.statement: ast.stmt = ast.Pass()
@@ -105,9 +105,9 @@ class Module(Evaluator):
         """All units in the order of the file. Raises NotReadable where a statement outside of tests refuses it."""
         for node in self.tree.body:
             self._top(node)
-        for unit, function, owner in self.tests:
+        for (_, owner), (unit, function) in self.tests.items():
             unit.stated = self._budgeted(unit, lambda function=function, owner=owner: self._test(function, owner))
-        return sorted([*self.loose, *(unit for unit, _, _ in self.tests)], key=lambda unit: unit.node.lineno)
+        return sorted([*self.loose, *(unit for unit, _ in self.tests.values())], key=lambda unit: unit.node.lineno)
 
     def units(self) -> list[ast.stmt]:
         """The statements that hold tests, for counting what a refused file had written."""
@@ -164,12 +164,10 @@ class Module(Evaluator):
 
     def _collect(self, node: ast.FunctionDef, owner: ast.ClassDef | None) -> None:
         """A later test of the same name replaces the earlier one, as in Python."""
-        for position, (unit, _, other) in enumerate(self.tests):
-            if unit.name == node.name and other is owner:
-                del self.tests[position]
-                self._unreadable_test(unit.node, "shadowed", "a later test has the same name")
-                break
-        self.tests.append((Unit(node.name, node), node, owner))
+        earlier = self.tests.pop((node.name, owner), None)
+        if earlier:
+            self._unreadable_test(earlier[1], "shadowed", "a later test has the same name")
+        self.tests[node.name, owner] = (Unit(node.name, node), node)
 
     def _top_class(self, node: ast.ClassDef) -> None:
         for statement in node.body:
@@ -181,7 +179,7 @@ class Module(Evaluator):
         if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call):
             return False
         name = dotted(node.value.func)
-        return name in ("unittest.main", "pytest.main") or any(unit.name == name for unit, _, _ in self.tests)
+        return name in ("unittest.main", "pytest.main") or (name, None) in self.tests
 
     def _test(self, node: ast.FunctionDef, owner: ast.ClassDef | None) -> None:
         if is_check(node):

@@ -5,8 +5,9 @@
     seatbelt   macOS: resource limits and a Seatbelt profile
     limited    resource limits alone
     unjailed   nothing: asked for, to demonstrate attacks
+    e2b        a virtual machine elsewhere, with the same walls inside as far as its kernel has them
 
-Only `jailed` is meant for a model that is trained to win. sandbox/README.md says what each tier promises.
+Only `jailed` and `e2b` are meant for a model that is trained to win. sandbox/README.md says what each tier promises.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-TIERS = ("unjailed", "limited", "seatbelt", "confined", "jailed")
+from selfplay.errors import SelfplayError
+
+TIERS = ("unjailed", "limited", "seatbelt", "confined", "jailed", "e2b")
 
 _WALLS = ("no_new_privs", "landlock", "seccomp", "user")
 _ADVICE = {
@@ -25,6 +28,17 @@ _ADVICE = {
     "seccomp": "a kernel with seccomp filters on x86_64 or aarch64",
     "user": "an ordinary user instead of root, or a Python that other users can read",
 }
+
+
+class TierTooLow(SelfplayError):
+    """A sandbox that confines programs less than was asked for."""
+
+    def __init__(self, tier: Tier, minimum: str) -> None:
+        raising = "; ".join(f"to raise it: {advice}" for advice in tier.advice) or "give --sandbox e2b"
+        super().__init__(
+            f"the sandbox here has the tier {tier}, and {minimum!r} was asked for; {raising}; "
+            f"or start anyway with --sandbox-min-tier {tier.name}. `python -m selfplay.doctor` tells more"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +52,11 @@ class Tier:
     def __str__(self) -> str:
         gaps = "; ".join(f"{wall}: {reason}" for wall, reason in self.missing)
         return f"{self.name} (missing {gaps})" if gaps else self.name
+
+    def require(self, minimum: str) -> None:
+        """Raises TierTooLow below `minimum`."""
+        if not self.reaches(minimum):
+            raise TierTooLow(self, minimum)
 
     def reaches(self, minimum: str) -> bool:
         """Whether this tier is at least `minimum`. Raises ValueError for a name that is no tier."""

@@ -64,8 +64,8 @@ class Evaluator:
 
     def record_opponent(self, player: Player, problems: Sequence[Problem]) -> Opponent:
         """Play the chains, and keep the wrong programs, that every later evaluation is held against."""
-        chains = self._chains(player, problems, self.samples, OPPONENT, 1.0)
-        passed = self._passed(problems, chains)
+        chains = self.chains(player, problems, self.samples, OPPONENT, 1.0)
+        passed = self.passed(problems, chains)
         wrong = {
             problem.id: tuple(
                 sorted({program for program, right in _programs(problem, own, marks) if program and not right})
@@ -75,16 +75,16 @@ class Evaluator:
         return Opponent({problem.id: own[0] for problem, own in zip(problems, chains, strict=True)}, wrong)
 
     def measure(self, player: Player, problems: Sequence[Problem], opponent: Opponent) -> list[Measured]:
-        sampled = self._chains(player, problems, self.samples, EVALUATION, 1.0)
-        greedy = self._chains(player, problems, 1, EVALUATION, 0.0)
-        correct, best = self._passed(problems, sampled), self._passed(problems, greedy)
+        sampled = self.chains(player, problems, self.samples, EVALUATION, 1.0)
+        greedy = self.chains(player, problems, 1, EVALUATION, 0.0)
+        correct, best = self.passed(problems, sampled), self.passed(problems, greedy)
         tests = self._tests(player, problems, opponent)
         return [
             replace(test, correct=tuple(right), greedy=first[0])
             for test, right, first in zip(tests, correct, best, strict=True)
         ]
 
-    def _chains(
+    def chains(
         self, player: Player, problems: Sequence[Problem], count: int, step: int, temperature: float
     ) -> list[list[Conversation]]:
         seats = [Seat(step, problem, Conversation("generator"), i) for problem in problems for i in range(count)]
@@ -92,7 +92,7 @@ class Evaluator:
         played = converse(player, self.prompts, seats, self.stages, sampling)
         return [played[i * count : (i + 1) * count] for i in range(len(problems))]
 
-    def _passed(self, problems: Sequence[Problem], chains: Sequence[Sequence[Conversation]]) -> list[list[bool]]:
+    def passed(self, problems: Sequence[Problem], chains: Sequence[Sequence[Conversation]]) -> list[list[bool]]:
         """Whether each chain's program passes every baseline and hidden case."""
         jobs = []
         for problem, own in zip(problems, chains, strict=True):
@@ -120,7 +120,7 @@ class Evaluator:
         ]
         valid = [tuple(admitted_of(suite)) for suite in read]
         jobs = [
-            Job(problem.entry_point, tuple(flatten.from_iterable(kinds.values())), cases, problem.imports)
+            Job(problem.entry_point, tuple(flatten.from_iterable(kinds.values())), cases, problem.imports, _made(kinds))
             for problem, kinds, cases in zip(problems, targets, valid, strict=True)
         ]
         return [
@@ -129,6 +129,11 @@ class Evaluator:
                 problems, read, valid, targets, self.judge.matrices(jobs), strict=True
             )
         ]
+
+
+def _made(kinds: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """The mutants among the targets: they are made from the reference."""
+    return tuple(flatten.from_iterable(kinds[family] for family in KEPT))
 
 
 def _programs(problem: Problem, chains: Sequence[Conversation], marks: Sequence[bool]) -> list[tuple[str | None, bool]]:

@@ -41,6 +41,7 @@ class Recorder(Protocol):
     """Where a run's records go. Only rank 0's is asked to keep anything."""
 
     def about(self, **facts: Any) -> None: ...
+    def about(self, **facts: Any) -> None: ...
     def step(self, metrics: Mapping[str, Any]) -> None: ...
     def evaluation(self, record: Mapping[str, Any]) -> None: ...
     def episodes(self, records: Sequence[Mapping[str, Any]]) -> None: ...
@@ -85,6 +86,7 @@ def train(config: Config, recorder: Recorder, ranks: Ranks | None = None) -> Res
     """
     ranks = ranks or Ranks()
     judge = setup.open_judge(config)
+    recorder.about(tier=judge.box.tier)
     try:
         return _train(open_run(config, recorder, ranks, judge))
     finally:
@@ -235,6 +237,7 @@ def evaluation_record(run: Run, when: str, measured: Sequence[Measured], seconds
         "schema": SCHEMA,
         "when": when,
         "split": run.config.eval_split,
+        "tier": run.judge.box.tier,
         "problems": len(measured),
     }
     values = {name: estimate.as_json() for name, estimate in figures(measured).items()}

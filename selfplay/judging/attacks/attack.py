@@ -108,13 +108,16 @@ class Wrong:
 class Escape:
     """The body of a function that tries to get out and measures itself: it returns True, or a secret, where it did.
 
-    @NAME@ stands for parts of the scene (scene.py). Some escapes are seen from outside instead."""
+    @NAME@ stands for parts of the scene (scene.py). Some escapes are seen from outside instead. `bulk`: whatever it
+    returns is too much, so that a returned value is the escape."""
 
     name: str
     family: str
     body: str
     weak: Weak = "unjailed"
     unshown: str = ""
+    bulk: bool = False
+    cpu_seconds: float = 1.0
 
     @property
     def program(self) -> str:

@@ -5,7 +5,7 @@ from selfplay.judging.attacks.attack import Escape
 FAMILY = "files"
 
 
-def _escape(name: str, body: str, weak: str = "unjailed", unshown: str = "") -> Escape:
+def _escape(name: str, body: str, unshown: str = "") -> Escape:
     return Escape(name, FAMILY, body, "unjailed", unshown)
 
 
@@ -14,7 +14,7 @@ ATTACKS = (
     _escape("find the run folder by listing", """
         import os
         return [open(os.path.join(r, n)).read() for r, _, names in os.walk('@FOLDER@') for n in names if 'jsonl' in n]"""),
-    _escape("read the package's problems", "return len(open('@DATASETS@/handwritten.jsonl').read()) > 0"),
+    _escape("read the package's problems", "return len(open('@PROBLEMS@').read()) > 0"),
     _escape("read the package's own code", "return len(open('@PACKAGE@/__init__.py').read()) > 0"),
     _escape("import the judge", "import sys\nsys.path.insert(0, '@CHECKOUT@')\nimport selfplay.errors\nreturn True"),
     _escape("read /etc/passwd", "return len(open('/etc/passwd').read()) > 0"),
@@ -47,12 +47,11 @@ ATTACKS = (
         return True"""),
     _escape("write a file", "open('@FOLDER@/written', 'w').write('x')"),
     _escape("write into a home folder", "open('@HOME@/written', 'w').write('x')"),
-    _escape("append to the run's records", "open('@RUN@/episodes.jsonl', 'a').write('x')\nreturn True"),
+    _escape("append to the run's records", "open('@RUN@/episodes.jsonl', 'a').close()\nreturn True"),
     _escape("truncate a file", "import os\nos.truncate('@RUN@/episodes.jsonl', 1)\nreturn True"),
     _escape("make a folder", "import os\nos.mkdir('@FOLDER@/made')"),
-    _escape("make a temporary file", "import tempfile\ntempfile.TemporaryFile(dir='@FOLDER@').write(b'x')\nreturn True"),
-    _escape("change a file's mode", "import os\nos.chmod('@OWN@', 0o777)\nreturn True",
-        unshown=""),
+    _escape("make a temporary file", "import tempfile\ntempfile.TemporaryFile(dir='@FOLDER@').close()\nreturn True"),
+    _escape("change a file's mode", "import os\nos.chmod('@OWN@', 0o777)\nreturn True"),
     _escape("touch a file", "import os\nos.utime('@OWN@')\nreturn True"),
     _escape("remove a file", "import os\nos.unlink('@FOLDER@/to-remove')\nreturn True"),
     _escape("rename a file", "import os\nos.rename('@FOLDER@/to-rename', '@FOLDER@/renamed')\nreturn True"),

@@ -5,8 +5,8 @@ from selfplay.judging.attacks.attack import Escape
 FAMILY = "resources"
 
 
-def _escape(name: str, body: str, weak: str = "bare", unshown: str = "") -> Escape:
-    return Escape(name, FAMILY, body, "unjailed" if weak == "unjailed" else "bare", unshown)
+def _escape(name: str, body: str, unshown: str = "", bulk: bool = False, cpu_seconds: float = 1.0) -> Escape:
+    return Escape(name, FAMILY, body, "bare", unshown, bulk, cpu_seconds)
 
 
 ATTACKS = (
@@ -45,41 +45,37 @@ ATTACKS = (
         return ctypes.CDLL(None).mlock(ctypes.c_void_p(address), 64 << 10) == 0"""),
     _escape("take all cores for a while", """
         import threading, time
-        until = time.time() + 1.2
         def spin():
-            while time.time() < until: pass
+            while time.process_time() < 0.8: pass
         threads = [threading.Thread(target=spin) for _ in range(4)]
         for thread in threads: thread.start()
         for thread in threads: thread.join()
-        return time.process_time() > 0.9"""),
-    _escape("sleep past every clock", "import time\ntime.sleep(4.5)\nreturn True"),
+        return True""", cpu_seconds=0.3),
+    _escape("sleep past every clock", "import time\ntime.sleep(3)\nreturn True", cpu_seconds=0.1),
     _escape("ignore every signal and spin", """
         import signal, time
         for number in range(1, 65):
             try: signal.signal(number, signal.SIG_IGN)
             except (OSError, ValueError): pass
-        until = time.time() + 1.2
-        while time.time() < until: pass
-        return time.process_time() > 0.9"""),
+        while time.process_time() < 0.8: pass
+        return True""", cpu_seconds=0.3),
     _escape("stop itself", """
         import os, signal, threading, time
         threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGCONT))
         os.kill(os.getpid(), signal.SIGSTOP)
         return True""", unshown="a bare runner would wait for ever"),
-    _escape("return a hundred megabytes", "return 'x' * (100 << 20) != ''  and 'x' * (100 << 20)",
-        unshown="measured by its length: what comes back must be an error"),
-    _escape("return a list nested a hundred thousand deep", """
+    _escape("return a hundred megabytes", "return 'x' * (100 << 20)", bulk=True),
+    _escape("return a list nested fifty thousand deep", """
         deep = []
-        for _ in range(100_000): deep = [deep]
-        return deep""", unshown="measured by its length: what comes back must be an error"),
-    _escape("return a list that holds itself", "own = []\nown.append(own)\nreturn own",
-        unshown="measured by its length: what comes back must be an error"),
+        for _ in range(50_000): deep = [deep]
+        return deep""", "a bare interpreter cannot print it", bulk=True),
+    _escape("return a list that holds itself", "own = []\nown.append(own)\nreturn own", bulk=True),
     _escape("return a billion items that share their parts", """
         shared = [0] * 10
         for _ in range(9): shared = [shared] * 10
-        return shared""", unshown="measured by its length: what comes back must be an error"),
-    _escape("return an integer of ten million bits", "return 1 << 10_000_000",
-        unshown="measured by its length: what comes back must be an error"),
+        return shared""", "a bare interpreter would fill the memory", bulk=True),
+    _escape("return an integer of ten million bits", "return 1 << 10_000_000", "a bare interpreter cannot print it", bulk=True),
+    _escape("return a million small items", "return list(range(1_000_000))", bulk=True),
     _escape("flood the result pipe", """
         import os
         while True: os.write(3, b'\\xff' * 65536)""", unshown="a bare runner has no such pipe"),

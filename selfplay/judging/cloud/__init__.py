@@ -10,6 +10,6 @@ that keeps references at home. What runs in the sandbox is sandbox/batch.py and,
 
 from selfplay.judging.cloud.box import E2BBox
 from selfplay.judging.cloud.settings import CloudSettings
-from selfplay.judging.cloud.split import SplitBox
+from selfplay.judging.cloud.split import SplitBox, open_split
 
-__all__ = ["CloudSettings", "E2BBox", "SplitBox"]
+__all__ = ["CloudSettings", "E2BBox", "SplitBox", "open_split"]

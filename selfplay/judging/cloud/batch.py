@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from selfplay.judging import packages

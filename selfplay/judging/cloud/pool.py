@@ -45,6 +45,7 @@ class Pool:
         self._refusal: Fault | None = None
         self._refused_until = 0.0
         self._unsure = False  # whether a sandbox may exist that nobody knows
+        self._closings = 0
 
     # ---- money ----
 
@@ -77,9 +78,11 @@ class Pool:
 
         Raises Fault where there is none and none can be created.
         """
-        ticket = str(uuid.uuid4())
+        ticket, closings = str(uuid.uuid4()), self._closings
         while True:
             with self._changed:
+                if self._closings != closings:
+                    raise Fault(Kind.LOST, "the box was closed")
                 found, lifetime = self._look(needed, ticket)
             if found is not None:
                 return found
@@ -88,7 +91,7 @@ class Pool:
             try:
                 return self._create(ticket, lifetime)
             except Fault as fault:
-                self._refuse(fault)
+                self._refuse(fault, ticket)
 
     def _look(self, needed: float, ticket: str) -> tuple[Machine | None, int | None]:
         """An idle sandbox, or a lifetime for one to be created; neither after a wait. The lock is held."""
@@ -112,10 +115,10 @@ class Pool:
     def _retire(self, needed: float) -> None:
         """Ends idle sandboxes that would not outlive the next batch; nothing is lost where killing fails."""
         now = time.monotonic()
-        needed = min(needed, self.settings.lifetime / 2)
-        for machine in [each for each in self._idle if each.ends - now < needed]:
-            self._idle.remove(machine)
-            self._end(machine)
+        for machine in list(self._idle):
+            if machine.ends - now < min(needed, (machine.ends - machine.began) / 2):
+                self._idle.remove(machine)
+                self._end(machine)
 
     def give_back(self, machine: Machine) -> None:
         with self._changed:
@@ -144,25 +147,29 @@ class Pool:
     # ---- creating ----
 
     def _create(self, ticket: str, lifetime: int) -> Machine:
-        """Creates a sandbox, waiting out rate limits as long as `patience` says. Raises Fault."""
+        """Creates a sandbox, waiting out limits and outages as long as `patience` says. Raises Fault."""
         give_up = time.monotonic() + self.settings.patience
         metadata = {_LABEL: self.settings.label, _HOST: _host(), _PROCESS: self._process, _TICKET: ticket}
-        pause = self.settings.creation_interval
+        pause, closings = self.settings.creation_interval, self._closings
         while True:
             self._wait_for_turn()
             try:
                 machine = machines.create(self.settings, lifetime, metadata, ticket)
                 break
             except Fault as fault:
+                self._unsure |= fault.kind is Kind.LOST
                 pause *= 2
-                if fault.kind is not Kind.WAIT or time.monotonic() + pause > give_up:
-                    self._uncertain(ticket, fault)
+                if fault.kind not in (Kind.WAIT, Kind.LOST) or time.monotonic() + pause > give_up:
+                    self._forget(ticket, fault)
                     raise
                 time.sleep(pause * random.uniform(0.5, 1.0))
         with self._changed:
             self._creating.pop(ticket, None)
-            self._busy.append(machine)
             self.created += 1
+            if self._closings != closings:
+                self._end(machine)
+                raise Fault(Kind.LOST, "the box was closed")
+            self._busy.append(machine)
         return machine
 
     def _wait_for_turn(self) -> None:
@@ -173,21 +180,20 @@ class Pool:
         if pause > 0:
             time.sleep(pause)
 
-    def _uncertain(self, ticket: str, fault: Fault) -> None:
+    def _forget(self, ticket: str, fault: Fault) -> None:
         """After a creation without a clear answer: ends what it may have created."""
         if fault.kind is not Kind.LOST:
             return
-        self._unsure = True
         try:
             for sandbox_id, _ in machines.listed({_TICKET: ticket}, self.settings.request_timeout):
                 machines.kill(sandbox_id)
         except Fault:
             pass  # the sweep at the end tries again
 
-    def _refuse(self, fault: Fault) -> None:
+    def _refuse(self, fault: Fault, ticket: str) -> None:
         """Remembers why there is no further sandbox, so that not every thread has to find out."""
         with self._changed:
-            self._creating.clear() if fault.kind is Kind.AUTH else None
+            self._creating.pop(ticket, None)
             self._refusal = fault
             self._refused_until = time.monotonic() + (math.inf if fault.kind is Kind.AUTH else _REFUSAL)
             self._changed.notify_all()
@@ -210,6 +216,7 @@ class Pool:
     def close(self) -> None:
         """Ends every sandbox of this pool, also those whose creation or end was never confirmed."""
         with self._changed:
+            self._closings += 1
             for machine in (*self._idle, *self._busy):
                 self._end(machine)
             self._idle.clear()

@@ -41,7 +41,7 @@ class PolicySettings:
     discriminator_learning_rate: float | None = None
     weight_decay: float = 0.0
     rows: int = 256
-    cache_mib: int = 256
+    cache_mib: int = 128
     gradient_checkpointing: bool = False
     fast: bool | None = None
 

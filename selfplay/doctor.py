@@ -1,0 +1,62 @@
+"""What this machine offers: `python -m selfplay.doctor`.
+
+Python, packages against our bounds, GPU and backend, the sandbox's tier and what would raise it, disk, credentials
+(present or not, never printed). Exit 0: `python -m selfplay.train` can work here; 1: it cannot, and what to do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from selfplay.run.checks import Finding
+
+_MARKS = {"ok": "ok", "note": "note", "missing": "MISSING"}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    from selfplay.run.checks import findings, works
+
+    found = findings(Path(options.output_dir))
+    well = works(found)
+    print(json.dumps({"works": well, "findings": [asdict(each) for each in found]}) if options.json else _as_text(found))
+    return 0 if well else 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m selfplay.doctor", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--output-dir", default="runs/selfplay", metavar="DIR", help="where a run would write")
+    parser.add_argument("--json", action="store_true", help="print the findings as one JSON object")
+    return parser
+
+
+def _as_text(found: Sequence[Finding]) -> str:
+    from selfplay.run.checks import works
+
+    wide = max(len(each.about) for each in found)
+    lines = []
+    for each in found:
+        lines.append(f"{_MARKS[each.status]:<8} {each.about:<{wide}}  {each.found}")
+        if each.advice:
+            lines.append(f"{'':<8} {'':<{wide}}  -> {each.advice}")
+    verdict = "python -m selfplay.train can work here"
+    if not works(found):
+        verdict = f"python -m selfplay.train cannot work here yet: {', '.join(_missing(found))}"
+    return "\n".join([*lines, "", verdict])
+
+
+def _missing(found: Sequence[Finding]) -> list[str]:
+    return [each.about for each in found if each.status == "missing"]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,122 @@
+"""What escapes aim at, all made for the purpose: folders open to every user, a secret, a victim process, a port.
+
+An escape counts where it returns True or the secret, or where the scene shows its effect from outside: a file that was
+written, a victim that died.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import secrets
+import shutil
+import socket
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from contextlib import closing
+from pathlib import Path
+
+import selfplay
+from selfplay.resources import resource
+
+_SENTINELS = ("to-remove", "to-rename")
+
+
+class Scene:
+    """Folders, secret, victim and port; a context manager that leaves nothing behind."""
+
+    def __init__(self) -> None:
+        self.root = Path(tempfile.mkdtemp(prefix="selfplay-battery-"))
+        self.root.chmod(0o711)
+        self.secret = f"secret-{secrets.token_hex(12)}"
+        self.folder = self._open_folder("folder")
+        self.run = self._open_folder("folder/run")
+        self.home = self._open_folder("home")
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.victim = self._start_victim()
+        self._fill()
+
+    def _open_folder(self, name: str) -> Path:
+        path = self.root / name
+        path.mkdir()
+        path.chmod(0o777)
+        return path
+
+    def _fill(self) -> None:
+        (self.run / "episodes.jsonl").write_text(f'{{"reference": "{self.secret}"}}\n')
+        with closing(sqlite3.connect(self.run / "data.sqlite")) as database:
+            database.execute("create table answers (answer text)")
+        for name in (*_SENTINELS, "own"):
+            (self.folder / name).write_text(self.secret)
+        for path in (*self.run.iterdir(), *(self.folder / name for name in (*_SENTINELS, "own"))):
+            path.chmod(0o666)
+
+    def _start_victim(self) -> subprocess.Popen[bytes]:
+        """A process that does nothing but hold the secret in its environment, and so in its memory."""
+        return subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", "import time; time.sleep(600)"],
+            env={"BATTERY_SECRET": self.secret},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def places(self) -> dict[str, str]:
+        """What the marks in an escape's body stand for."""
+        package = Path(selfplay.__file__).resolve().parent
+        return {
+            "@FOLDER@": str(self.folder),
+            "@RUN@": str(self.run),
+            "@HOME@": str(self.home),
+            "@OWN@": str(self.folder / "own"),
+            "@PROBLEMS@": str(next(resource("datasets").glob("*.jsonl"))),
+            "@PACKAGE@": str(package),
+            "@CHECKOUT@": str(package.parent),
+            "@VICTIM@": str(self.victim.pid),
+            "@PORT@": str(self.listener.getsockname()[1]),
+            "@MACHINE@": platform.machine(),
+        }
+
+    def effect(self) -> str:
+        """What an escape left to be seen from outside, empty where nothing; the scene is mended afterwards."""
+        seen = []
+        if self.victim.poll() is not None:
+            seen.append("the victim died")
+            self.victim = self._start_victim()
+        known = {"run", "own", *_SENTINELS}
+        strange = [path for path in self.folder.iterdir() if path.name not in known] + list(self.home.iterdir())
+        seen += [f"{path.name} was made" for path in strange]
+        seen += [f"{name} is gone" for name in _SENTINELS if not (self.folder / name).exists()]
+        for path in strange:
+            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+        if self.secret not in (self.run / "episodes.jsonl").read_text():
+            seen.append("a record was spoilt")
+        self._fill_again()
+        return ", ".join(seen)
+
+    def _fill_again(self) -> None:
+        (self.run / "episodes.jsonl").write_text(f'{{"reference": "{self.secret}"}}\n')
+        for name in (*_SENTINELS, "own"):
+            path = self.folder / name
+            path.write_text(self.secret)
+            path.chmod(0o666)
+
+    def new_folder(self) -> Path:
+        """An empty private folder for one weak run."""
+        return Path(tempfile.mkdtemp(dir=self.root))
+
+    def close(self) -> None:
+        self.listener.close()
+        if self.victim.poll() is None:
+            self.victim.kill()
+        self.victim.wait()
+        shutil.rmtree(self.root, ignore_errors=True)
+
+    def __enter__(self) -> Scene:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,127 @@
+"""Attack the sandbox: `python -m selfplay.redteam --sandbox local` (or e2b; unjailed shows what happens without walls).
+
+Wrong programs that want credit, programs that want out, tests that want pay, and controls that must pass. One line per
+attack: what became of it here, and whether it beats the weak runner that it names (judging/attacks/weak.py). Exit 0: no
+deviation; 1: something was credited, escaped or misjudged; 2: bad input; 3: the sandbox cannot be started.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from selfplay.errors import SelfplayError, UnknownName
+
+if TYPE_CHECKING:
+    from selfplay.judging.attacks.attack import Any_
+    from selfplay.judging.attacks.battery import Outcome
+    from selfplay.judging.cases import Box
+
+CLEAN, DEVIATION, BAD_INPUT, INFRASTRUCTURE = range(4)
+SANDBOXES = ("local", "e2b", "unjailed")
+_LINE = "{name:<52.52} {family:<17} {ours:<26.26} {weak:<9} {beats:<5} {verdict}"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    from selfplay.judging.local import BoxUnavailable
+
+    try:
+        attacks = chosen(options.only)
+        if options.list:
+            print("\n".join(f"{attack.family}: {attack.name}" for attack in attacks))
+            return CLEAN
+        with_box = open_box(options.sandbox)
+    except BoxUnavailable as error:
+        print(f"selfplay.redteam: {error}", file=sys.stderr)
+        return INFRASTRUCTURE
+    except SelfplayError as error:
+        print(f"selfplay.redteam: {error}", file=sys.stderr)
+        return BAD_INPUT
+    try:
+        return _attack(attacks, with_box, options)
+    finally:
+        with_box.close()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m selfplay.redteam",
+        description=(__doc__ or ""),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--sandbox", choices=SANDBOXES, default="local", help="what to attack (default: local)")
+    add("--only", action="append", metavar="FAMILY", help="this family of attacks; may be given several times")
+    add("--no-weak", action="store_true", help="leave out the weak runners: several times faster, proves less")
+    add("--list", action="store_true", help="print the attacks and stop")
+    add("--json", action="store_true", help="print one JSON object")
+    return parser
+
+
+def chosen(families: Sequence[str] | None) -> list[Any_]:
+    """The attacks of these families, all without any. Raises UnknownName."""
+    from selfplay.judging.attacks import ATTACKS
+
+    known = dict.fromkeys(attack.family for attack in ATTACKS)
+    for family in families or ():
+        if family not in known:
+            raise UnknownName("family of attacks", family, known)
+    return [attack for attack in ATTACKS if not families or attack.family in families]
+
+
+def open_box(sandbox: str) -> Box:
+    """The sandbox to attack. Raises BoxUnavailable."""
+    from selfplay.judging.local import LocalBox
+
+    return LocalBox(jail=sandbox != "unjailed")
+
+
+def _attack(attacks: Sequence[Any_], box: Box, options: argparse.Namespace) -> int:
+    from selfplay.judging.attacks.battery import run
+
+    if not options.json:
+        print(f"sandbox: {options.sandbox}, {getattr(box, 'confinement', box.tier)}\n\n{_heading()}")
+    outcomes: list[Outcome] = []
+    for outcome in run(attacks, box, not options.no_weak):
+        outcomes.append(outcome)
+        if not options.json:
+            print(_line(outcome), flush=True)
+    print(_as_json(outcomes, box.tier) if options.json else f"\n{summary(outcomes)}")
+    return DEVIATION if any(outcome.deviation for outcome in outcomes) else CLEAN
+
+
+def _heading() -> str:
+    heading = dict(name="attack", family="family", ours="ours", weak="weak", beats="beats", verdict="")
+    return _LINE.format(**heading).rstrip()
+
+
+def _line(outcome: Outcome) -> str:
+    verdict = f"DEVIATION: {outcome.deviation}" if outcome.deviation else outcome.why and f"({outcome.why})"
+    return _LINE.format(**asdict(outcome), verdict=verdict).rstrip()
+
+
+def summary(outcomes: Sequence[Outcome]) -> str:
+    """How many attacks, how many beat their weak runner, how many deviations."""
+    controls = sum(outcome.family == "controls" for outcome in outcomes)
+    beats = Counter(outcome.beats for outcome in outcomes if outcome.family != "controls")
+    wrong = [outcome for outcome in outcomes if outcome.deviation]
+    text = (
+        f"{len(outcomes) - controls} attacks ({beats['yes']} beat their weak runner here, {beats['-']} not shown) and "
+        f"{controls} controls: {len(wrong) or 'no'} deviation{'s' * (len(wrong) != 1)}"
+    )
+    return "\n".join([text, *(f"  {outcome.family}: {outcome.name}: {outcome.deviation}" for outcome in wrong)])
+
+
+def _as_json(outcomes: Sequence[Outcome], tier: str) -> str:
+    deviations = sum(bool(outcome.deviation) for outcome in outcomes)
+    return json.dumps({"tier": tier, "deviations": deviations, "attacks": [asdict(outcome) for outcome in outcomes]})
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,56 @@
+"""Measure the embedded player before any training: `python -m selfplay.tiny.measure [--split dev]`.
+
+Prints the figures of an evaluation, and how many of the player's wrong programs the happy-path baseline cases catch:
+few, or better tests could teach nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from selfplay.config import Config, configure
+from selfplay.game.extract import extract_code
+from selfplay.judging.judge import Job
+from selfplay.judging.reading import problem_cases
+from selfplay.judging.targets import MutantBank
+from selfplay.learning import setup
+from selfplay.learning.evaluate import EVALUATION, Evaluator, figures
+from selfplay.learning.intervals import Estimate, ratio
+
+
+def measure(config: Config, split: str) -> dict[str, Estimate]:
+    """The figures of an evaluation, and `caught_by_baseline`, a share of the wrong samples."""
+    judge = setup.open_judge(config)
+    try:
+        player = setup.open_player(config)
+        problems = setup.open_problems(config, judge)[split]
+        table, prompts = setup.table(config), setup.open_prompts(config)
+        evaluator = Evaluator(judge, prompts, MutantBank(), table, (1, 2, 3, 4, 5), config.eval_samples)
+        told = figures(evaluator.measure(player, problems, evaluator.record_opponent(player, problems)))
+        chains = evaluator.chains(player, problems, config.eval_samples, EVALUATION, 1.0)
+        passed = evaluator.passed(problems, chains)
+        wrong = [
+            [
+                extract_code(chain.turns[-1].text, problem).source or ""
+                for chain, right in zip(own, marks, strict=True)
+                if not right
+            ]
+            for problem, own, marks in zip(problems, chains, passed, strict=True)
+        ]
+        jobs = [Job(p.entry_point, tuple(own), problem_cases(p).cases) for p, own in zip(problems, wrong, strict=True)]
+        # A matrix has one row per program given, equal ones included.
+        caught = [sum(any(v != "passed" for v in row) for row in m.verdicts) for m in judge.matrices(jobs)]
+    finally:
+        judge.box.close()
+    return told | {"caught_by_baseline": ratio(caught, [len(own) for own in wrong])}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m selfplay.tiny.measure", description=__doc__)
+    parser.add_argument("--split", default="dev", choices=("train", "dev", "test"))
+    for name, estimate in measure(configure({}), parser.parse_args().split).items():
+        print(f"{name:<20} {estimate.value:.3f}  ({estimate.low:.3f} to {estimate.high:.3f})")
+
+
+if __name__ == "__main__":
+    main()
