@@ -2,8 +2,8 @@
 
 CPU time is read from outside through the child's clock, at every tick and every report, so a program has no timer to
 disarm. Wall-clock time is only the backstop for one that sleeps. Threads are counted here as well: the kernel's own
-limit counts all processes of a user, so it can be set only for a user that owns nothing else. Left out: waking up for every report; they wait in the
-pipe until the next tick or the child's end, which saves two context switches per case.
+limit counts all processes of a user, so it can be set only for a user that owns nothing else. Left out: waking up for
+every report; they wait in the pipe until the next tick or the child's end, which saves two context switches per case.
 """
 
 import contextlib

@@ -26,7 +26,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     found = findings(Path(options.output_dir))
     well = works(found)
-    print(json.dumps({"works": well, "findings": [asdict(each) for each in found]}) if options.json else _as_text(found))
+    print(
+        json.dumps({"works": well, "findings": [asdict(each) for each in found]}) if options.json else _as_text(found)
+    )
     return 0 if well else 1
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 CLEAN, DEVIATION, BAD_INPUT, INFRASTRUCTURE = range(4)
 SANDBOXES = ("local", "e2b", "unjailed")
-_LINE = "{name:<52.52} {family:<17} {ours:<26.26} {weak:<9} {beats:<5} {verdict}"
+_LINE = "{name:<52.52} {family:<17} {ours:<26.26} {weak:<11} {beats:<9} {verdict}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -77,9 +77,14 @@ def chosen(families: Sequence[str] | None) -> list[Any_]:
 
 def open_box(sandbox: str) -> Box:
     """The sandbox to attack. Raises BoxUnavailable."""
-    from selfplay.judging.local import LocalBox
+    if sandbox == "unjailed":
+        from selfplay.judging.local import LocalBox
 
-    return LocalBox(jail=sandbox != "unjailed")
+        return LocalBox(jail=False)
+    from selfplay.config import configure
+    from selfplay.judging.boxes import open_box as open_configured
+
+    return open_configured(configure({"sandbox": sandbox, "output_dir": "redteam", "e2b_sandboxes": 1}))
 
 
 def _attack(attacks: Sequence[Any_], box: Box, options: argparse.Namespace) -> int:
@@ -97,8 +102,10 @@ def _attack(attacks: Sequence[Any_], box: Box, options: argparse.Namespace) -> i
 
 
 def _heading() -> str:
-    heading = dict(name="attack", family="family", ours="ours", weak="weak", beats="beats", verdict="")
-    return _LINE.format(**heading).rstrip()
+    names = ("name", "family", "ours", "weak", "beats", "verdict")
+    return _LINE.format(
+        **dict(zip(names, ("attack", "family", "ours", "weak runner", "beats it?", ""), strict=True))
+    ).rstrip()
 
 
 def _line(outcome: Outcome) -> str:

@@ -2,12 +2,14 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from selfplay.config import PRESETS, Config, ConfigError, configure, from_flags, to_flags
 from selfplay.config.knobs import hints
 from selfplay.errors import UnknownName
+from selfplay.judging.tiers import TIERS
 
 
 def written(folder: Path, text: str) -> Path:
@@ -212,3 +214,10 @@ def test_the_embedded_player_stays_on_the_cpu_unless_told_otherwise() -> None:
 
 def test_one_process_serves_a_model() -> None:
     assert configure({"model": "some/model"}).processes == 1
+
+
+def test_the_minimum_tier_has_two_spellings_and_knows_every_tier() -> None:
+    for flag in ("--sandbox-min-tier", "--sandbox.min-tier"):
+        assert from_flags([flag, "jailed"]).sandbox_min_tier == "jailed"
+    known = {word for each in get_args(hints()["sandbox_min_tier"]) for word in get_args(each)}
+    assert known == set(TIERS) - {"unjailed"}

@@ -181,6 +181,12 @@ class Config:
         "The discriminator's own. none: learning_rate.",
         low=0,
     )
+    lr_scheduler_type: Literal["linear", "constant"] = knob(
+        "linear",
+        UPDATE,
+        "linear lets the learning rate fall to zero over the schedule: late stages have little to learn from and "
+        "much to spoil. constant leaves it.",
+    )
     num_iterations: int = knob(1, UPDATE, "Updates per batch. Clipping acts only above 1.", low=1)
     epsilon: float = knob(0.2, UPDATE, "Clip range of the probability ratio.", above=0)
     epsilon_high: float | None = knob(

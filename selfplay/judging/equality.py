@@ -125,7 +125,7 @@ def _canonical(tree: Tree) -> Any:
     if tag in ("b", "B"):
         return ["b", tree[1]]
     if tag == "r":
-        return ["r", *range_key(tree)]
+        return ["r", *map(hex, range_key(tree))]
     raise Mismatch("an opaque value equals nothing")
 
 

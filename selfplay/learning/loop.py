@@ -131,8 +131,11 @@ def _train(run: Run) -> Result:
 
 def planned_steps(config: Config) -> list[Step]:
     """The schedule's steps; without a trained adversary only those that train the generator."""
-    steps = schedule(config.schedule, config.stages, config.n_discriminator_steps, config.n_generator_steps, config.k)
-    return [step for step in steps if config.adversary == "trained" or step.trains("generator")]
+    return [step for step in _schedule(config) if config.adversary == "trained" or step.trains("generator")]
+
+
+def _schedule(config: Config) -> tuple[Step, ...]:
+    return schedule(config.schedule, config.stages, config.n_discriminator_steps, config.n_generator_steps, config.k)
 
 
 def train_step(run: Run, step: Step, total: int) -> None:
@@ -151,9 +154,17 @@ def train_step(run: Run, step: Step, total: int) -> None:
         stages = trained_stages(step, run.config.trained_stages)
         credits[role] = credit(scored, role, stages, run.credit_settings, run.running, run.ranks)
         run.running = credits[role].running
+        run.policy.scale_rate(role, rate_factor(run.config, step))
         stats[role] = clipped_update(run.policy, role, credits[role].samples, run.update_settings, run.ranks)
     clock.lap("update")
     _record(run, step, total, scored, drifted, credits, stats, clock)
+
+
+def rate_factor(config: Config, step: Step) -> float:
+    """What is left of the learning rate; counted over the whole schedule, so that arms that skip steps agree."""
+    if config.lr_scheduler_type == "constant":
+        return 1.0
+    return 1.0 - step.index / len(_schedule(config))
 
 
 def trained_roles(config: Config, step: Step) -> list[Role]:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from selfplay.errors import SelfplayError
 
@@ -46,7 +46,7 @@ def findings(output_dir: Path) -> list[Finding]:
     checks: tuple[Callable[[], Iterable[Finding]], ...] = (
         python,
         packages,
-        lambda: gpu_and_backend(),
+        gpu_and_backend,
         embedded_player,
         sandbox,
         lambda: [disk(output_dir)],
@@ -65,14 +65,14 @@ def works(found: Iterable[Finding]) -> bool:
 
 def python() -> list[Finding]:
     wanted, version = requires_python(), ".".join(map(str, sys.version_info[:3]))
-    if not wanted or fits(version, wanted):
-        return [Finding("Python", "ok", f"{version} ({sys.executable})")]
-    return [Finding("Python", "missing", version, f"use a Python {wanted}")]
+    if fits(version, wanted) is False:
+        return [Finding("Python", "missing", version, f"use a Python {wanted}")]
+    return [Finding("Python", "ok", f"{version} ({sys.executable})")]
 
 
 def requires_python() -> str:
     try:
-        return metadata.metadata(NAME).get("Requires-Python") or ""
+        return str(metadata.metadata(NAME).json.get("requires_python", ""))
     except metadata.PackageNotFoundError:
         return str(_project().get("requires-python", ""))
 
@@ -89,7 +89,7 @@ def requirements() -> list[tuple[str, str, str]]:
     return [_parsed(line) for line in lines]
 
 
-def _project() -> dict:
+def _project() -> dict[str, Any]:
     """pyproject.toml's table of a checkout; empty elsewhere."""
     path = Path(__file__).resolve().parents[2] / "pyproject.toml"
     return tomllib.loads(path.read_text("utf-8")).get("project", {}) if path.is_file() else {}
@@ -125,7 +125,7 @@ def packages() -> list[Finding]:
         else:
             found.append(_package(package, bounds, version))
     optional = [f"{', '.join(names)} ({extra})" for extra, names in absent.items() if extra != "dev"]
-    rest = [Finding("not installed", "ok", "; ".join(optional), "")] if optional else []
+    rest = [Finding("not installed", "ok", "; ".join(optional))] if optional else []
     return found + rest
 
 
@@ -168,7 +168,9 @@ def gpu_and_backend() -> list[Finding]:
 
 def _gpu_backend(bf16: bool) -> Finding:
     if find_spec("bitsandbytes") is not None:
-        return Finding("backend", "ok", "transformers and peft, 4 bit on the GPU; the embedded player in fp32 on the CPU")
+        return Finding(
+            "backend", "ok", "transformers and peft, 4 bit on the GPU; the embedded player in fp32 on the CPU"
+        )
     found = f"transformers and peft, {'bf16' if bf16 else 'fp16'} on the GPU; the embedded player in fp32 on the CPU"
     return Finding("backend", "note", found, "4 bit takes a quarter of the memory: python -m pip install bitsandbytes")
 

@@ -234,3 +234,9 @@ def test_an_expected_exception_is_met_by_its_subclasses(execution: Execution, ex
 )
 def test_output_is_compared_line_by_line(printed: str, expected: str, tolerance: float, same: bool) -> None:
     assert same_output(printed, expected, (tolerance, tolerance)) is same
+
+
+def test_a_range_of_huge_bounds_inside_a_set_is_compared() -> None:
+    huge = '["I","0x' + "f" * 9000 + '"]'
+    case = Case("test", "", '["t"]', "==", '["s",1]')
+    assert check(case, Execution("returned", f'["s",["r",0,{huge},1]]')) == "failed"

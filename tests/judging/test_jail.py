@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -261,3 +263,32 @@ def test_a_box_without_walls_says_so() -> None:
     with LocalBox(jail=False) as box:
         assert box.tier == "unjailed"
         assert run(box, "import os\nreturn len(os.listdir('/')) > 0").value == "true"
+
+
+def test_a_program_cannot_start_threads_without_end(box: LocalBox) -> None:
+    body = """import threading, time
+threading.stack_size(65536)
+gate = threading.Event()
+for _ in range(2000): threading.Thread(target=gate.wait, daemon=True).start()
+time.sleep(0.1)
+return threading.active_count()"""
+    assert run(box, body).status in ("raised", "crashed")  # refused where the box has a user of its own, else noticed
+
+
+def test_many_threads_are_noticed_from_outside(box: LocalBox) -> None:
+    gate = threading.Event()
+    before = watched_threads(os.getpid())
+    helpers = [threading.Thread(target=gate.wait, daemon=True) for _ in range(5)]
+    for helper in helpers:
+        helper.start()
+    assert watched_threads(os.getpid()) == before + 5
+    gate.set()
+
+
+def watched_threads(pid: int) -> int:
+    """The count of sandbox/watch.py, which runs inside and is read as text."""
+    source = (resource("sandbox") / "watch.py").read_text("utf-8")
+    found = source[source.index("def _threads(") : source.index("def _cpu_seconds(")]
+    scope: dict[str, Any] = {"os": os}
+    exec(found, scope)
+    return scope["_threads"](pid)

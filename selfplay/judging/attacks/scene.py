@@ -6,7 +6,6 @@ written, a victim that died.
 
 from __future__ import annotations
 
-import os
 import platform
 import secrets
 import shutil

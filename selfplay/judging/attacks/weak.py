@@ -103,9 +103,22 @@ def has_pytest() -> bool:
 
 def pytest_credits(program: str, tests: str, folder: Path) -> bool:
     """Whether `python -m pytest` says that all passed."""
-    body = tests if "def test" in tests else "def test_all():\n" + "".join(f"    {line}\n" for line in tests.split("\n"))
+    body = (
+        tests if "def test" in tests else "def test_all():\n" + "".join(f"    {line}\n" for line in tests.split("\n"))
+    )
     (folder / "test_check.py").write_text(f"{program}\n\n{body}\n", "utf-8")
-    command = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", str(folder), "test_check.py"]
+    command = [
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-c",
+        os.devnull,
+        "--rootdir",
+        str(folder),
+        "test_check.py",
+    ]
     return _python(command, folder).returncode == 0
 
 

@@ -139,6 +139,11 @@ class Policy:
         self._decoders.pop(role, None)  # its keys and values are of the old weights
         return float(norm)
 
+    def scale_rate(self, role: Role, factor: float) -> None:
+        """The learning rate of `role` from here on: its configured one times `factor`."""
+        for group in self.optimizers[role].param_groups:
+            group["lr"] = self.settings.rate(role) * factor
+
     def save(self, folder: Path, optimizers: bool = False) -> None:
         """Writes folder/adapters/generator and .../discriminator, and for resuming folder/optimizers.pt."""
         folder.mkdir(parents=True, exist_ok=True)

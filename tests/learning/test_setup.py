@@ -1,0 +1,48 @@
+"""What is refused before a run begins."""
+
+from __future__ import annotations
+
+import pytest
+
+from selfplay.config import configure
+from selfplay.judging import local
+from selfplay.judging.tiers import Tier, TierTooLow
+from selfplay.learning import setup
+
+
+def weaker(hello: object, jail: bool = True) -> Tier:
+    return Tier("confined", (("landlock", "this kernel does not offer it"),), ("a newer kernel",))
+
+
+def test_a_sandbox_below_the_asked_tier_is_refused_with_the_missing_wall(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "tier_of", weaker)
+    with pytest.raises(TierTooLow, match=r"confined \(missing landlock: this kernel.*'jailed'.*a newer kernel"):
+        setup.open_judge(configure({"sandbox_min_tier": "jailed"}))
+
+
+def test_a_sandbox_that_reaches_the_tier_opens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "tier_of", weaker)
+    judge = setup.open_judge(configure({"sandbox_min_tier": "confined"}))
+    judge.box.close()
+    assert judge.box.tier == "confined"
+
+
+class Cloud:
+    """Stands for the box of a run in the cloud, which keeps a local one for references."""
+
+    def __init__(self, home: str) -> None:
+        self.tier, self.home = "e2b", local_with(home)
+
+
+def local_with(tier: str) -> object:
+    return type("Home", (), {"tier": tier})()
+
+
+@pytest.mark.parametrize(("fallback", "refused"), [(True, True), (False, False)])
+def test_a_fallback_has_to_reach_the_tier_too(fallback: bool, refused: bool) -> None:
+    config = configure({"sandbox": "e2b", "sandbox_min_tier": "jailed", "e2b_fallback": fallback})
+    if not refused:
+        setup.require_tier(Cloud("limited"), config)  # type: ignore[arg-type]
+        return
+    with pytest.raises(TierTooLow, match="limited"):
+        setup.require_tier(Cloud("limited"), config)  # type: ignore[arg-type]

@@ -1,0 +1,120 @@
+"""The battery of attacks: how large it is, that it can tell good from bad, and (slow) that nothing gets through."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from selfplay import redteam
+from selfplay.judging.attacks import ATTACKS
+from selfplay.judging.attacks.attack import Cheat, Control, Escape, Wrong
+from selfplay.judging.attacks.battery import run
+from selfplay.judging.local import LocalBox
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the battery aims at Linux")
+BY_NAME = {attack.name: attack for attack in ATTACKS}
+
+
+@pytest.fixture(scope="module")
+def box() -> Iterator[LocalBox]:
+    with LocalBox() as box:
+        if box.tier != "jailed":
+            pytest.skip(f"this machine offers less: {box.confinement}")
+        yield box
+
+
+@pytest.fixture(scope="module")
+def no_walls() -> Iterator[LocalBox]:
+    with LocalBox(jail=False) as box:
+        yield box
+
+
+def test_the_battery_has_attacks_of_every_kind() -> None:
+    kinds = Counter(type(attack) for attack in ATTACKS)
+    assert sum(kinds.values()) - kinds[Control] >= 80
+    assert all(kinds[kind] >= 40 for kind in (Wrong, Escape, Cheat, Control))
+
+
+def test_every_attack_has_a_name_of_its_own_in_its_family() -> None:
+    assert len({(attack.family, attack.name) for attack in ATTACKS}) == len(ATTACKS)
+
+
+def test_every_attack_names_a_weak_runner_or_says_why_not() -> None:
+    assert all(attack.weak or attack.unshown for attack in ATTACKS)
+
+
+@pytest.mark.parametrize("family", ["lying objects", "exit tricks", "peeking", "standard output", "network"])
+def test_no_attack_of_this_family_gets_through(box: LocalBox, family: str) -> None:
+    attacks = [attack for attack in ATTACKS if attack.family == family and "hanging" not in attack.name]
+    assert [outcome for outcome in run(attacks, box, shown=False) if outcome.deviation] == []
+
+
+def test_the_controls_are_judged_right(box: LocalBox) -> None:
+    attacks = [attack for attack in ATTACKS if isinstance(attack, Control) and "hangs" not in attack.name]
+    assert [outcome for outcome in run(attacks, box, shown=False) if outcome.deviation] == []
+
+
+@pytest.mark.parametrize("name", ["equal to everything", "expected values in the frames above", "read /etc/passwd"])
+def test_an_attack_beats_its_weak_runner(box: LocalBox, name: str) -> None:
+    (outcome,) = run([BY_NAME[name]], box)
+    assert (outcome.beats, outcome.deviation) == ("yes", "")
+
+
+def test_without_walls_escapes_are_seen(no_walls: LocalBox) -> None:
+    names = ["connect", "fork", "read the reference in the run folder", "write a file", "kill another process"]
+    outcomes = run([BY_NAME[name] for name in names], no_walls, shown=False)
+    assert [outcome.deviation for outcome in outcomes] == ["escaped"] * len(names)
+
+
+def test_a_credited_program_is_a_deviation(box: LocalBox) -> None:
+    right = Wrong("right after all", "test", "def add(a, b): return a + b")
+    (outcome,) = run([right], box, shown=False)
+    assert outcome.deviation == "credited"
+
+
+def test_an_attack_that_beats_nobody_is_a_deviation(box: LocalBox) -> None:
+    (outcome,) = run([Wrong("plainly wrong", "test", "def add(a, b): return 0")], box)
+    assert (outcome.beats, outcome.deviation.split(":")[0]) == ("no", "beats nobody")
+
+
+def test_an_admitted_cheat_is_a_deviation(box: LocalBox) -> None:
+    (outcome,) = run([Cheat("honest after all", "test", "assert add(2, 3) == 5")], box, shown=False)
+    assert outcome.deviation.startswith("admitted")
+
+
+def test_a_misjudged_control_is_a_deviation(box: LocalBox) -> None:
+    (outcome,) = run([Control("wrong after all", "test", "def add(a, b): return 0")], box, shown=False)
+    assert outcome.deviation.startswith("judged")
+
+
+def test_the_command_tells_deviations_by_its_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+    assert redteam.main(["--sandbox", "unjailed", "--only", "network", "--no-weak", "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert told["tier"] == "unjailed"
+    assert told["deviations"] > 5
+
+
+def test_one_line_per_attack(box: LocalBox, capsys: pytest.CaptureFixture[str]) -> None:
+    assert redteam.main(["--only", "exit tricks", "--no-weak"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert sum(" exit tricks " in line for line in lines) == sum(a.family == "exit tricks" for a in ATTACKS)
+    assert lines[-1].endswith("no deviations")
+
+
+def test_an_unknown_family_is_bad_input(capsys: pytest.CaptureFixture[str]) -> None:
+    assert redteam.main(["--only", "exit trick"]) == 2
+    assert "did you mean 'exit tricks'" in capsys.readouterr().err
+
+
+def test_the_list_runs_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert redteam.main(["--list"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == len(ATTACKS)
+
+
+@pytest.mark.slow
+def test_the_whole_battery_finds_no_deviation(box: LocalBox) -> None:
+    assert [outcome for outcome in run(ATTACKS, box) if outcome.deviation] == []
