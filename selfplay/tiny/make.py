@@ -55,6 +55,8 @@ PHASES = (
     Phase(3.2e6, 0.012, 2e-3, Mixture(misconceived=0.78, chains=1, suites=2)),
     # What is left to chance in chains hides the misconceptions, and happy paths catch it.
     Phase(2.4e6, 0.010, 1.5e-3, Mixture(misconceived=0.85, chains=3, suites=1)),
+    # A group of eight should hold a right program more often than not, or there is nothing to reward.
+    Phase(2.0e6, 0.008, 1.2e-3, Mixture(misconceived=0.70, chains=3, suites=1)),
 )
 
 

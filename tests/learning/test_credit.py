@@ -45,9 +45,7 @@ def scored(
     )
 
 
-def credited(
-    group: Scored, role: Role, stages: tuple[int, ...] = STAGES, settings: CreditSettings = GROUP
-):
+def credited(group: Scored, role: Role, stages: tuple[int, ...] = STAGES, settings: CreditSettings = GROUP):
     return credit([group], role, stages, settings, RunningMeans(), Ranks())
 
 

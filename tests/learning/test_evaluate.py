@@ -1,0 +1,93 @@
+"""Figures follow from what was measured, and the opponent stays what it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from selfplay.game.episode import TurnKey
+from selfplay.game.players import Sampling, ScriptedPlayer
+from selfplay.game.problems import Problem
+from selfplay.game.prompts import Prompts
+from selfplay.game.rollout import Table
+from selfplay.judging.judge import Judge
+from selfplay.judging.local import LocalBox
+from selfplay.judging.targets import MutantBank
+from selfplay.learning.evaluate import Evaluator, Measured, figures
+
+PROBLEM = Problem(
+    "big",
+    "Is it at least 3?",
+    "f",
+    "def f(n: int) -> bool:",
+    ("assert f(7) == True", "assert f(1) == False"),
+    "def f(n):\n    return n >= 3",
+    hidden_tests=("assert f(3) == True",),
+)
+RIGHT, MISCONCEIVED = "def f(n):\n    return n >= 3", "def f(n):\n    return n > 3"
+
+
+@pytest.fixture(scope="module")
+def evaluator() -> Iterator[Evaluator]:
+    box, long = LocalBox(), Sampling(max_tokens=1000)
+    yield Evaluator(Judge(box), Prompts("compact"), MutantBank(), Table(generator=long, discriminator=long), (1, 5))
+    box.close()
+
+
+def player(code: str, tests: str) -> ScriptedPlayer:
+    def said(key: TurnKey) -> str:
+        if key.role == "discriminator":
+            return tests if key.stage == 5 else ""
+        return code if key.stage == 5 else "thinking"
+
+    return ScriptedPlayer(said)
+
+
+def measured(evaluator: Evaluator, code: str, tests: str) -> Measured:
+    opponent = evaluator.record_opponent(player(MISCONCEIVED, ""), [PROBLEM])
+    return evaluator.measure(player(code, tests), [PROBLEM], opponent)[0]
+
+
+def test_code_is_right_when_it_passes_the_hidden_cases_too(evaluator: Evaluator) -> None:
+    assert measured(evaluator, RIGHT, "").correct == (True,) * 4
+    assert measured(evaluator, MISCONCEIVED, "").correct == (False,) * 4
+
+
+def test_the_fixed_wrong_program_is_killed_by_the_boundary_alone(evaluator: Evaluator) -> None:
+    boundary = measured(evaluator, RIGHT, "assert f(3) == True")
+    happy = measured(evaluator, RIGHT, "assert f(9) == True")
+    assert boundary.kills and boundary.kills["fixed"] == (1, 1)
+    assert happy.kills and happy.kills["fixed"] == (0, 1)
+
+
+def test_kills_do_not_depend_on_how_good_the_generator_has_become(evaluator: Evaluator) -> None:
+    suites = "assert f(3) == True"
+    assert measured(evaluator, RIGHT, suites).kills == measured(evaluator, MISCONCEIVED, suites).kills
+
+
+def test_validity_counts_what_could_not_be_read(evaluator: Evaluator) -> None:
+    told = measured(evaluator, RIGHT, "assert f(3) == True\nassert f(3) == False\nassert f(((")
+    assert (told.valid, told.written) == (1, 3)
+
+
+def test_figures_are_shares_over_problems() -> None:
+    one = Measured(
+        "a",
+        (True, False, False, False),
+        True,
+        4,
+        2,
+        ((1,), (2,), (2,)),
+        {"fixed": (1, 2), "paid": (0, 0), "kept": (1, 1)},
+    )
+    two = Measured("b", (False,) * 4, False, 4, 0, ((3,),), {"fixed": (0, 2), "paid": (0, 0), "kept": (0, 1)})
+    told = {name: estimate.value for name, estimate in figures([one, two]).items()}
+    assert told["code_correct"] == 0.125
+    assert told["code_greedy"] == 0.5
+    assert told["pass_at_4"] == 0.5
+    assert told["test_validity"] == 0.25
+    assert told["fixed_kills"] == 0.25
+    assert told["distinct"] == 0.375
+    assert told["distinct_all"] == 0.75
+    assert told["mutation_score"] != told["mutation_score"]  # nothing was there to kill
