@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from selfplay.errors import SelfplayError
     from selfplay.game.problems import Problem, load_problems, validate_problem
     from selfplay.game.stages import Stage, get_all_stages, get_stage
+    from selfplay.judging.execute import execute_tests, validate_tests_against_solution
     from selfplay.play import play
     from selfplay.train import train
 
@@ -27,12 +28,14 @@ __all__ = [
     "SelfplayError",
     "Stage",
     "configure",
+    "execute_tests",
     "get_all_stages",
     "get_stage",
     "load_problems",
     "play",
     "train",
     "validate_problem",
+    "validate_tests_against_solution",
 ]
 
 _HOMES = {
@@ -41,10 +44,12 @@ _HOMES = {
     "SelfplayError": "selfplay.errors",
     "Stage": "selfplay.game.stages",
     "configure": "selfplay.config",
+    "execute_tests": "selfplay.judging.execute",
     "get_all_stages": "selfplay.game.stages",
     "get_stage": "selfplay.game.stages",
     "load_problems": "selfplay.game.problems",
     "validate_problem": "selfplay.game.problems",
+    "validate_tests_against_solution": "selfplay.judging.execute",
 }
 _COMMANDS = ("play", "train")  # modules that can be called: `python -m selfplay.train` and selfplay.train(...)
 

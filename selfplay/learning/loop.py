@@ -41,7 +41,6 @@ class Recorder(Protocol):
     """Where a run's records go. Only rank 0's is asked to keep anything."""
 
     def about(self, **facts: Any) -> None: ...
-    def about(self, **facts: Any) -> None: ...
     def step(self, metrics: Mapping[str, Any]) -> None: ...
     def evaluation(self, record: Mapping[str, Any]) -> None: ...
     def episodes(self, records: Sequence[Mapping[str, Any]]) -> None: ...
@@ -86,15 +85,15 @@ def train(config: Config, recorder: Recorder, ranks: Ranks | None = None) -> Res
     """
     ranks = ranks or Ranks()
     judge = setup.open_judge(config)
-    recorder.about(tier=judge.box.tier)
     try:
-        return _train(open_run(config, recorder, ranks, judge))
+        run = open_run(config, recorder, ranks, judge)
+        recorder.about(tier=judge.box.tier)
+        return _train(run)
     finally:
         judge.box.close()
 
 
 def open_run(config: Config, recorder: Recorder, ranks: Ranks, judge: Judge) -> Run:
-    recorder.about(tier=judge.box.tier)
     return Run(
         config,
         ranks,
