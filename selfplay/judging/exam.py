@@ -8,7 +8,7 @@ module returns.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from selfplay.game.episode import Conversation, Group
@@ -37,6 +37,9 @@ class WrittenTurn:
     salvaged: int = 0
 
 
+Target = Mapping[tuple[object, ...], Verdict]  # what a program does, by case key
+
+
 @dataclass(frozen=True, slots=True)
 class Examined:
     """One group, judged. Verdicts are looked up by case key; `targets` are wrong programs and mutants, as verdicts."""
@@ -45,8 +48,8 @@ class Examined:
     programs: tuple[Code, ...]
     suites: tuple[tuple[WrittenTurn, ...], ...]
     baseline: tuple[Case, ...]
-    verdicts: tuple[dict[tuple[object, ...], Verdict], ...]  # by program, then by case key
-    mutants: tuple[dict[tuple[object, ...], Verdict], ...]
+    verdicts: tuple[Target, ...]  # by program, then by case key
+    mutants: tuple[Target, ...]
 
     @property
     def admitted(self) -> tuple[Case, ...]:
@@ -97,7 +100,7 @@ def _examined(
     job: Job,
     verdicts: Sequence[Sequence[Verdict]],
 ) -> Examined:
-    rows = tuple({case.key: v for case, v in zip(job.cases, row, strict=True)} for row in verdicts)
+    rows: tuple[Target, ...] = tuple({case.key: v for case, v in zip(job.cases, row, strict=True)} for row in verdicts)
     return Examined(group, programs, suites, baseline, rows[: len(programs)], rows[len(programs) :])
 
 

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 
 from selfplay.game.rewards import CaseOutcome, ProgramOutcome, RewardRule, SuiteOutcome, TurnOutcome
 from selfplay.judging.cases import Case, Verdict
-from selfplay.judging.exam import Examined, Suite, WrittenTurn
+from selfplay.judging.exam import Examined, Suite, Target, WrittenTurn
 
 KILLS: frozenset[Verdict] = frozenset(("failed", "error", "timeout"))
-Target = dict[tuple[object, ...], Verdict]  # what a wrong program does, by case key
 
 
 @dataclass(frozen=True, slots=True)

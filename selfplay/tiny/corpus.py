@@ -11,7 +11,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from selfplay.game.episode import Role
+from selfplay.game.episode import ROLES, Role
 from selfplay.game.problems import Problem
 from selfplay.game.prompts import Prompts
 from selfplay.tiny.family import NO_ANSWER, Pipeline, as_test, compiled, draw_input
@@ -109,7 +109,7 @@ def draw_corpus(
     problems: list[tuple[Problem, Pipeline]], mixture: Mixture, rng: random.Random
 ) -> Iterator[list[Message]]:
     """Conversations without end: problem by problem the mixture's chains and suites, each suite reading a chain of its own."""
-    roles: tuple[Role, ...] = (*("generator",) * mixture.chains, *("discriminator",) * mixture.suites)
+    roles = [ROLES[0]] * mixture.chains + [ROLES[1]] * mixture.suites
     while True:
         problem, pipeline = rng.choice(problems)
         for role in roles:

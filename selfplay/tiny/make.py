@@ -55,8 +55,6 @@ PHASES = (
     Phase(3.2e6, 0.012, 2e-3, Mixture(misconceived=0.78, chains=1, suites=2)),
     # What is left to chance in chains hides the misconceptions, and happy paths catch it.
     Phase(2.4e6, 0.010, 1.5e-3, Mixture(misconceived=0.85, chains=3, suites=1)),
-    # A group of eight should hold a right program more often than not, or there is nothing to reward.
-    Phase(2.0e6, 0.008, 1.2e-3, Mixture(misconceived=0.70, chains=3, suites=1)),
 )
 
 
@@ -97,9 +95,9 @@ def make_model(tokenizer: PreTrainedTokenizerFast) -> Qwen2ForCausalLM:
         num_key_value_heads=4,
         max_position_embeddings=2048,
         tie_word_embeddings=True,
-        rope_theta=10_000.0,
-        eos_token_id=tokenizer.eos_token_id,
-        pad_token_id=tokenizer.pad_token_id,
+        rope_parameters={"rope_type": "default", "rope_theta": 10_000.0},
+        eos_token_id=tokenizer.convert_tokens_to_ids(END),  # type: ignore[arg-type]  # one token, one id
+        pad_token_id=tokenizer.convert_tokens_to_ids(PAD),  # type: ignore[arg-type]
         bos_token_id=None,
     )
     return Qwen2ForCausalLM(config)
@@ -190,6 +188,7 @@ def train(model: Qwen2ForCausalLM, rows: Iterator[Row], phase: Phase, seed: int)
     base_rates = [[group["lr"] for group in optimizer.param_groups] for optimizer in optimizers]
     seen, started = 0, time.monotonic()
     pad = model.config.pad_token_id
+    assert pad is not None  # make_model sets it
     for step, (ids, labels) in enumerate(batches(rows, BATCH_TOKENS, pad, random.Random(seed))):
         share = seen / phase.tokens
         if share >= 1:

@@ -57,8 +57,8 @@ def test_code_is_right_when_it_passes_the_hidden_cases_too(evaluator: Evaluator)
 def test_the_fixed_wrong_program_is_killed_by_the_boundary_alone(evaluator: Evaluator) -> None:
     boundary = measured(evaluator, RIGHT, "assert f(3) == True")
     happy = measured(evaluator, RIGHT, "assert f(9) == True")
-    assert boundary.kills and boundary.kills["fixed"] == (1, 1)
-    assert happy.kills and happy.kills["fixed"] == (0, 1)
+    assert (boundary.kills or {})["fixed"] == (1, 1)
+    assert (happy.kills or {})["fixed"] == (0, 1)
 
 
 def test_kills_do_not_depend_on_how_good_the_generator_has_become(evaluator: Evaluator) -> None:

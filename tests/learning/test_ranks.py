@@ -110,7 +110,7 @@ def test_launched_processes_end_with_the_block(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{ROOT}")
     monkeypatch.delenv("WORLD_SIZE", raising=False)
     pid = -1
-    with pytest.raises(RuntimeError, match="enough"), launch(2, [str(tmp_path / "pid")], module="sleeper"):
+    with pytest.raises(RuntimeError, match="enough"), launch(2, [str(tmp_path / "pid")], module="sleeper"):  # noqa: PT012 -- the block is what ends them
         assert (os.environ["RANK"], os.environ["WORLD_SIZE"]) == ("0", "2")
         pid = wait_for(tmp_path / "pid")
         raise RuntimeError("enough")

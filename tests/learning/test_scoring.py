@@ -51,7 +51,8 @@ def test_equal_wrong_programs_are_one_target_and_mutants_are_added() -> None:
 
 
 def test_a_program_that_does_not_load_is_no_target() -> None:
-    assert wrong_targets(group({"broken": ("not_collected",) * 3})) == []
+    broken = group({"broken": ("not_collected", "not_collected", "not_collected")})
+    assert wrong_targets(broken) == []
 
 
 def test_infrastructure_is_neither_a_kill_nor_a_pass() -> None:
