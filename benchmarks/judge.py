@@ -23,9 +23,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from selfplay.game.problems import load_problems
+from selfplay.judging.box.local import LocalBox
 from selfplay.judging.cases import Case, Limits, Task
 from selfplay.judging.judge import Job, Judge
-from selfplay.judging.local import LocalBox
 from selfplay.judging.reading import problem_cases, read_cases
 
 CASE_COUNTS = (1, 10, 30, 60)

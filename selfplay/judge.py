@@ -52,7 +52,7 @@ class Judgement:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
-    from selfplay.judging.local import BoxUnavailable
+    from selfplay.judging.box.local import BoxUnavailable
 
     try:
         judgement = judgement_of(options)
@@ -120,7 +120,7 @@ def judgement_of(options: argparse.Namespace) -> Judgement:
 
 def _open_box(options: argparse.Namespace) -> Box:
     if options.sandbox == "local":
-        from selfplay.judging.local import LocalBox
+        from selfplay.judging.box.local import LocalBox
 
         return LocalBox()
     from selfplay.judging.cloud import CloudSettings, open_split

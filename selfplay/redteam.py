@@ -29,7 +29,7 @@ _LINE = "{name:<52.52} {family:<17} {ours:<26.26} {weak:<11} {beats:<9} {verdict
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
-    from selfplay.judging.local import BoxUnavailable
+    from selfplay.judging.box.local import BoxUnavailable
 
     try:
         attacks = chosen(options.only)
@@ -78,7 +78,7 @@ def chosen(families: Sequence[str] | None) -> list[Any_]:
 def open_box(sandbox: str) -> Box:
     """The sandbox to attack. Raises BoxUnavailable."""
     if sandbox == "unjailed":
-        from selfplay.judging.local import LocalBox
+        from selfplay.judging.box.local import LocalBox
 
         return LocalBox(jail=False)
     from selfplay.config import configure

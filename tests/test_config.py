@@ -9,7 +9,7 @@ import pytest
 from selfplay.config import PRESETS, Config, ConfigError, configure, from_flags, to_flags
 from selfplay.config.knobs import hints
 from selfplay.errors import UnknownName
-from selfplay.judging.tiers import TIERS
+from selfplay.judging.box.tiers import TIERS
 
 
 def written(folder: Path, text: str) -> Path:

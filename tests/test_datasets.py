@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from selfplay.game.problems import Problem, load_problems, validate_problem
+from selfplay.judging.box.local import LocalBox
 from selfplay.judging.cases import Limits
 from selfplay.judging.judge import Job, Judge
-from selfplay.judging.local import LocalBox
 from selfplay.judging.reading import problem_cases
 
 SETS = ("handwritten", "stdio", "procedural/dev", "procedural/test")

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from selfplay import judge
+from selfplay.judging.box.local import BoxUnavailable, LocalBox
 from selfplay.judging.cases import Execution
-from selfplay.judging.local import BoxUnavailable, LocalBox
 
 ADD = "def add(a, b):\n    return a + b\n"
 WRONG = "def add(a, b):\n    return a - b\n"

@@ -13,7 +13,7 @@ from selfplay import redteam
 from selfplay.judging.attacks import ATTACKS
 from selfplay.judging.attacks.attack import Cheat, Control, Escape, Wrong
 from selfplay.judging.attacks.battery import run
-from selfplay.judging.local import LocalBox
+from selfplay.judging.box.local import LocalBox
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the battery aims at Linux")
 BY_NAME = {attack.name: attack for attack in ATTACKS}

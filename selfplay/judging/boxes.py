@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from selfplay.config import Config
+from selfplay.judging.box.local import LocalBox
 from selfplay.judging.cases import Box
-from selfplay.judging.local import LocalBox
 
 
 def open_box(config: Config) -> Box:

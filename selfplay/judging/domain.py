@@ -11,9 +11,9 @@ from functools import lru_cache
 from typing import Any
 
 from selfplay.game.problems import Problem
-from selfplay.judging.budget import NotReadable
-from selfplay.judging.interpret import holds
-from selfplay.judging.symbols import parameters
+from selfplay.judging.reading.budget import NotReadable
+from selfplay.judging.reading.interpret import holds
+from selfplay.judging.reading.symbols import parameters
 
 _parameters = lru_cache(maxsize=1024)(parameters)
 

@@ -18,9 +18,9 @@ from typing import Literal, get_args
 
 from selfplay.errors import UnknownName
 from selfplay.game.syntax import definition, parsed
+from selfplay.judging.box.local import LocalBox
 from selfplay.judging.cases import Box, Case, Limits, Refusal, Verdict
 from selfplay.judging.judge import Judge
-from selfplay.judging.local import LocalBox
 from selfplay.judging.reading import Reading, read_cases
 
 Environment = Literal["local", "e2b"]

@@ -14,11 +14,11 @@ from selfplay.game.problems import Problem, load_problems, split_by_class
 from selfplay.game.prompts import Prompts
 from selfplay.game.rewards import RewardRule, get_rule
 from selfplay.game.rollout import Table
+from selfplay.judging.box.tiers import Tier, TierTooLow
 from selfplay.judging.boxes import open_box
 from selfplay.judging.cases import Box, Limits
 from selfplay.judging.classes import function_classes
 from selfplay.judging.judge import Judge
-from selfplay.judging.tiers import Tier, TierTooLow
 from selfplay.learning.policy import Policy, PolicySettings, open_policy
 from selfplay.learning.update import UpdateSettings
 

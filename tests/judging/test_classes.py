@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from selfplay.game.problems import Problem
+from selfplay.judging.box.local import LocalBox
 from selfplay.judging.classes import function_classes
 from selfplay.judging.judge import Judge
-from selfplay.judging.local import LocalBox
 
 
 @pytest.fixture(scope="module")

@@ -27,6 +27,9 @@ from e2b_server import Action, E2BServer
 from selfplay import judge as judge_command
 from selfplay.config import Config, from_flags
 from selfplay.game.problems import Problem
+from selfplay.judging.box.local import LocalBox
+from selfplay.judging.box.wire import INFRA, Order
+from selfplay.judging.box.zygotes import BoxUnavailable
 from selfplay.judging.boxes import open_box as open_box_of
 from selfplay.judging.cases import Execution, Limits, Task
 from selfplay.judging.cloud import CloudSettings, E2BBox, SplitBox, open_split
@@ -34,10 +37,7 @@ from selfplay.judging.cloud.batch import Batch
 from selfplay.judging.cloud.faults import Kind, fault_of
 from selfplay.judging.execute import execute_tests, validate_tests_against_solution
 from selfplay.judging.judge import Job, Judge
-from selfplay.judging.local import LocalBox
 from selfplay.judging.reading import read_cases
-from selfplay.judging.wire import INFRA, Order
-from selfplay.judging.zygotes import BoxUnavailable
 
 ADD = "def add(a, b): return a + b"
 WRONG = "def add(a, b): return a - b"

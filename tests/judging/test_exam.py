@@ -12,9 +12,9 @@ from selfplay.game.players import Sampling, ScriptedPlayer
 from selfplay.game.problems import Problem
 from selfplay.game.prompts import Prompts
 from selfplay.game.rollout import Table, play
+from selfplay.judging.box.local import LocalBox
 from selfplay.judging.exam import Examined, admitted_of, examine
 from selfplay.judging.judge import Judge
-from selfplay.judging.local import LocalBox
 from selfplay.judging.targets import MutantBank
 
 PROBLEM = Problem(

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from selfplay.game.problems import Problem
+from selfplay.judging.box.local import LocalBox
 from selfplay.judging.cases import Case, Execution, Limits, Task
 from selfplay.judging.execute import execute_tests, validate_tests_against_solution
 from selfplay.judging.judge import Job, Judge
-from selfplay.judging.local import LocalBox
 from selfplay.judging.reading import read_cases
 
 ADD = "def add(a, b): return a + b"

@@ -11,8 +11,8 @@ from selfplay.game.players import Sampling, ScriptedPlayer
 from selfplay.game.problems import Problem
 from selfplay.game.prompts import Prompts
 from selfplay.game.rollout import Table
+from selfplay.judging.box.local import LocalBox
 from selfplay.judging.judge import Judge
-from selfplay.judging.local import LocalBox
 from selfplay.judging.targets import MutantBank
 from selfplay.learning.evaluate import Evaluator, Measured, figures
 

@@ -14,10 +14,10 @@ from selfplay.game.problems import Problem
 from selfplay.game.prompts import Prompts
 from selfplay.game.rewards import get_rule
 from selfplay.game.rollout import Table, play
+from selfplay.judging.box.local import LocalBox
 from selfplay.judging.cases import Case, Verdict
 from selfplay.judging.exam import Examined, WrittenTurn, examine
 from selfplay.judging.judge import Judge
-from selfplay.judging.local import LocalBox
 from selfplay.learning.scoring import score, wrong_targets
 
 PROBLEM = Problem("p", "", "f", "def f(n: int) -> int:", ())

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from selfplay.config import configure
-from selfplay.judging import local
-from selfplay.judging.tiers import Tier, TierTooLow
+from selfplay.judging.box import local
+from selfplay.judging.box.tiers import Tier, TierTooLow
 from selfplay.learning import setup
 
 

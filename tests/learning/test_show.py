@@ -10,8 +10,8 @@ import pytest
 from selfplay.game.players import Sampling, ScriptedPlayer
 from selfplay.game.prompts import Prompts
 from selfplay.game.rewards import RULES
+from selfplay.judging.box.local import LocalBox
 from selfplay.judging.judge import Judge
-from selfplay.judging.local import LocalBox
 from selfplay.learning.show import play_and_show
 
 

@@ -15,10 +15,10 @@ from selfplay.judging.admission import screen
 from selfplay.judging.attacks import weak
 from selfplay.judging.attacks.attack import Any_, Cheat, Control, Escape, Task, Wrong
 from selfplay.judging.attacks.scene import Scene
+from selfplay.judging.box.local import LocalBox
 from selfplay.judging.cases import Box, Case, Limits
 from selfplay.judging.cases import Task as BoxTask
 from selfplay.judging.judge import Judge
-from selfplay.judging.local import LocalBox
 from selfplay.judging.reading import Reading, read_cases, read_stdin_cases
 from selfplay.judging.values import decode
 

@@ -10,10 +10,10 @@ import json
 import struct
 from dataclasses import dataclass
 
-from selfplay.judging import packages
+from selfplay.judging.box import packages
+from selfplay.judging.box.wire import BoxFailed, Order, allowance, conclude, frames, pack
+from selfplay.judging.box.zygotes import FLAGS, PREIMPORTED, box_modules, environment
 from selfplay.judging.cases import Execution, Task
-from selfplay.judging.wire import BoxFailed, Order, allowance, conclude, frames, pack
-from selfplay.judging.zygotes import FLAGS, PREIMPORTED, box_modules, environment
 from selfplay.resources import resource
 
 MAX_ORDERS = 256

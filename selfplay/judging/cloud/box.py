@@ -22,13 +22,13 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 
+from selfplay.judging.box.wire import INFRA, Order, orders
+from selfplay.judging.box.zygotes import BoxUnavailable
 from selfplay.judging.cases import Execution, Task
 from selfplay.judging.cloud.batch import MAX_BYTES, MAX_ORDERS, Answer, Batch
 from selfplay.judging.cloud.faults import Fault, Kind
 from selfplay.judging.cloud.pool import Pool
 from selfplay.judging.cloud.settings import CloudSettings
-from selfplay.judging.wire import INFRA, Order, orders
-from selfplay.judging.zygotes import BoxUnavailable
 
 _SMALLEST_BATCH = 16  # orders: fewer are not worth a sandbox of their own
 _NO_PACKAGE = 'E2B needs its SDK: pip install "selfplay[e2b]"'

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from selfplay.judging.box.local import LocalBox
+from selfplay.judging.box.zygotes import BoxUnavailable
 from selfplay.judging.cases import Box, Execution, Task
 from selfplay.judging.cloud.box import CloudUnavailable, E2BBox, check_requirements, to_stderr
 from selfplay.judging.cloud.settings import CloudSettings
-from selfplay.judging.local import LocalBox
-from selfplay.judging.zygotes import BoxUnavailable
 
 _NO_LOCAL = (
     "references never go to E2B and need a local sandbox, which this machine does not have: use Linux or WSL, "

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from selfplay.judging.box.local import BoxUnavailable, LocalBox
 from selfplay.judging.cases import Execution, Limits, Task
-from selfplay.judging.local import BoxUnavailable, LocalBox
 
 QUICK = Limits(cpu_seconds=0.3)
 

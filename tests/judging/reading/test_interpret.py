@@ -8,7 +8,7 @@ import time
 import pytest
 
 from selfplay.judging.domain import fits_annotations
-from selfplay.judging.interpret import Evaluator, NotReadable, Scope, holds
+from selfplay.judging.reading.interpret import Evaluator, NotReadable, Scope, holds
 
 
 def value(text: str, **names: object) -> object:
@@ -90,8 +90,8 @@ def test_an_expression_that_costs_too_much_is_refused_at_once(text: str) -> None
 
 
 def value_of_math() -> object:
-    from selfplay.judging.interpret import ModuleNames
-    from selfplay.judging.methods import MODULES
+    from selfplay.judging.reading.interpret import ModuleNames
+    from selfplay.judging.reading.methods import MODULES
 
     return ModuleNames("math", MODULES["math"])
 

@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
-from selfplay.judging.budget import Budget, NotReadable, Unknown
-from selfplay.judging.expressions import ERRORS
-from selfplay.judging.interpret import Evaluator, Flow, Scope
-from selfplay.judging.known import Native
-from selfplay.judging.pytests import (
+from selfplay.judging.reading.budget import Budget, NotReadable, Unknown
+from selfplay.judging.reading.expressions import ERRORS
+from selfplay.judging.reading.interpret import Evaluator, Flow, Scope
+from selfplay.judging.reading.known import Native
+from selfplay.judging.reading.pytests import (
     ASSUMED,
     CHANGING_MARKS,
     Marker,
@@ -38,8 +38,8 @@ from selfplay.judging.pytests import (
     module_value,
     why,
 )
-from selfplay.judging.symbols import Condition, EntryPoint, Result, Signature, exception_names
-from selfplay.judging.unittests import TestSelf
+from selfplay.judging.reading.symbols import Condition, EntryPoint, Result, Signature, exception_names
+from selfplay.judging.reading.unittests import TestSelf
 from selfplay.judging.values import dump
 
 MAX_TEXT = 1 << 20

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from selfplay.judging.budget import Budget, Lazy, NotReadable, Unknown
-from selfplay.judging.known import ExceptionType, Native, type_names
+from selfplay.judging.reading.budget import Budget, Lazy, NotReadable, Unknown
+from selfplay.judging.reading.known import ExceptionType, Native, type_names
 from selfplay.judging.values import encode
 
 NEGATED = {

@@ -26,10 +26,10 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 
+from selfplay.judging.box.tiers import Tier, tier_of
+from selfplay.judging.box.wire import INFRA, BoxFailed, Order, allowance, conclude, frames, orders, pack
+from selfplay.judging.box.zygotes import BoxUnavailable, Zygote
 from selfplay.judging.cases import Execution, Task
-from selfplay.judging.tiers import Tier, tier_of
-from selfplay.judging.wire import INFRA, BoxFailed, Order, allowance, conclude, frames, orders, pack
-from selfplay.judging.zygotes import BoxUnavailable, Zygote
 
 _AHEAD = 2  # orders a zygote may hold: one runs, one waits in the pipe
 _PATIENCE = 30.0  # seconds beyond every limit after which a silent zygote is given up

@@ -15,13 +15,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from selfplay.game.problems import Problem, StdinTest
-from selfplay.judging.budget import Budget, NotReadable
 from selfplay.judging.cases import Case, Refusal
-from selfplay.judging.expressions import ERRORS
-from selfplay.judging.interpret import Evaluator, Scope
-from selfplay.judging.pytests import why
-from selfplay.judging.symbols import parameters, text_of
-from selfplay.judging.testcode import MAX_CASES, Module, Stated, Unit
+from selfplay.judging.reading.budget import Budget, NotReadable
+from selfplay.judging.reading.expressions import ERRORS
+from selfplay.judging.reading.interpret import Evaluator, Scope
+from selfplay.judging.reading.pytests import why
+from selfplay.judging.reading.symbols import parameters, text_of
+from selfplay.judging.reading.testcode import MAX_CASES, Module, Stated, Unit
 from selfplay.judging.values import MAX_BYTES
 
 __all__ = ["Reading", "problem_cases", "read_cases", "read_stdin_cases"]

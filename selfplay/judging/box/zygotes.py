@@ -17,8 +17,8 @@ from collections import deque
 from collections.abc import Sequence
 
 from selfplay.errors import SelfplayError
-from selfplay.judging.packages import locate
-from selfplay.judging.wire import FRAME, Order
+from selfplay.judging.box.packages import locate
+from selfplay.judging.box.wire import FRAME, Order
 from selfplay.resources import resource
 
 PREIMPORTED = (

@@ -336,7 +336,7 @@ def test_a_problems_own_tests_are_read_one_by_one() -> None:
 
 def test_nearly_all_assertions_of_humaneval_become_cases() -> None:
     """1,133 assertions, the constant ones (`assert True`) left out; the rest call random or the reference."""
-    folder = os.environ.get("SELFPLAY_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data"
+    folder = os.environ.get("SELFPLAY_DATA") or Path(__file__).resolve().parents[4] / "shared" / "data"
     path = Path(folder) / "humaneval" / "HumanEval.jsonl.gz"
     if not path.exists():
         pytest.skip(f"no HumanEval at {path}; set SELFPLAY_DATA to the folder that holds it")

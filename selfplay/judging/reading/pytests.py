@@ -8,11 +8,11 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from selfplay.judging.budget import NotReadable, Unknown
-from selfplay.judging.interpret import ModuleNames
-from selfplay.judging.known import Native
-from selfplay.judging.methods import MODULES
-from selfplay.judging.symbols import Approx
+from selfplay.judging.reading.budget import NotReadable, Unknown
+from selfplay.judging.reading.interpret import ModuleNames
+from selfplay.judging.reading.known import Native
+from selfplay.judging.reading.methods import MODULES
+from selfplay.judging.reading.symbols import Approx
 
 
 class Raises(Unknown):

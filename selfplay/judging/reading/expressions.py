@@ -13,9 +13,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from selfplay.judging.budget import Budget, Lazy, NotReadable, Unknown, bits, hashable
-from selfplay.judging.known import BUILTINS, UNARY, Native, binary, compare
-from selfplay.judging.methods import method
+from selfplay.judging.reading.budget import Budget, Lazy, NotReadable, Unknown, bits, hashable
+from selfplay.judging.reading.known import BUILTINS, UNARY, Native, binary, compare
+from selfplay.judging.reading.methods import method
 
 
 class Scope:

@@ -6,14 +6,14 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from selfplay.judging.budget import NotReadable, Unknown
-from selfplay.judging.interpret import Function, Scope
-from selfplay.judging.known import BUILTINS
-from selfplay.judging.pytests import Transparent
-from selfplay.judging.symbols import Condition, Difference, Result
+from selfplay.judging.reading.budget import NotReadable, Unknown
+from selfplay.judging.reading.interpret import Function, Scope
+from selfplay.judging.reading.known import BUILTINS
+from selfplay.judging.reading.pytests import Transparent
+from selfplay.judging.reading.symbols import Condition, Difference, Result
 
 if TYPE_CHECKING:
-    from selfplay.judging.testcode import Module
+    from selfplay.judging.reading.testcode import Module
 
 _COMPARISONS = {
     **dict.fromkeys(("assertEqual", "assertEquals", "assertListEqual", "assertDictEqual", "assertTupleEqual"), "=="),

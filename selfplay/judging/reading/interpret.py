@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from selfplay.judging.budget import MAX_GROWN, Budget, NotReadable
-from selfplay.judging.expressions import ERRORS, Expressions, Function, ModuleNames, Scope
-from selfplay.judging.methods import MODULES, method
+from selfplay.judging.reading.budget import MAX_GROWN, Budget, NotReadable
+from selfplay.judging.reading.expressions import ERRORS, Expressions, Function, ModuleNames, Scope
+from selfplay.judging.reading.methods import MODULES, method
 
 __all__ = ["Evaluator", "Flow", "Function", "ModuleNames", "NotReadable", "Scope", "holds"]
 

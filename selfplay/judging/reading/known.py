@@ -12,7 +12,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from selfplay.judging.budget import MAX_BITS, Budget, Lazy, NotReadable, Unknown, bits, hashable
+from selfplay.judging.reading.budget import MAX_BITS, Budget, Lazy, NotReadable, Unknown, bits, hashable
 
 Call = Callable[..., Any]  # a host function called with (budget, apply, arguments, keywords)
 

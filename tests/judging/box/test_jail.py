@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from selfplay.judging.box.local import LocalBox
+from selfplay.judging.box.tiers import TIERS, Tier, probe, rank, tier_of
 from selfplay.judging.cases import Execution, Limits, Task
-from selfplay.judging.local import LocalBox
-from selfplay.judging.tiers import TIERS, Tier, probe, rank, tier_of
 from selfplay.resources import resource
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="these walls are Linux's")
@@ -213,7 +213,7 @@ libc = ctypes.CDLL(None)
 assert libc.prctl(38, 1, 0, 0, 0) == 0
 assert libc.prctl(22, 2, ctypes.byref(Program(len(code) // 8, code)), 0, 0) == 0
 from selfplay.judging.cases import Limits, Task
-from selfplay.judging.local import LocalBox
+from selfplay.judging.box.local import LocalBox
 with LocalBox() as box:
     print(box.tier, *(wall for wall, _ in box.confinement.missing))
     bodies = ["return 7", "import os; os.fork(); return 0", "import os; return len(os.listdir('/')) > 0"]
@@ -235,7 +235,7 @@ def test_a_kernel_that_lacks_a_wall_gives_a_lower_tier_and_still_judges(
 ) -> None:
     script = OLDER_KERNEL.format(source=(resource("sandbox") / "syscalls.py").read_text("utf-8"))
     command = [sys.executable, "-c", script, *lacking]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2])
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[3])
     name, *missing = done.stdout.splitlines()[0].split()
     assert name == tier
     assert set(lacking) == set(missing) - {"user"}  # root's own Python may need Landlock to be read by another user

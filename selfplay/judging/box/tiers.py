@@ -85,7 +85,7 @@ def tier_of(hello: Mapping[str, Any], jail: bool = True) -> Tier:
 
 def probe() -> Tier:
     """What this machine offers: starts one zygote, lets it try its walls, ends it. Raises BoxUnavailable."""
-    from selfplay.judging.local import LocalBox
+    from selfplay.judging.box.local import LocalBox
 
     with LocalBox() as box:
         return box.confinement

@@ -13,8 +13,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from selfplay.judging.budget import MAX_GROWN, Budget, Lazy, NotReadable, hashable
-from selfplay.judging.known import BUILTINS, Call, Native, binary, plain, sorted_items
+from selfplay.judging.reading.budget import MAX_GROWN, Budget, Lazy, NotReadable, hashable
+from selfplay.judging.reading.known import BUILTINS, Call, Native, binary, plain, sorted_items
 
 
 def _counter(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
