@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from selfplay.config import Config
@@ -116,7 +116,7 @@ def _train(run: Run) -> Result:
         opponent = _record_opponent(run)
         _evaluate(run, opponent, "before")
         for step in steps:
-            train_step(run, step, len(steps))
+            train_step(run, step, len(_schedule(run.config)))
             done += 1
             if step.ends_stage:
                 _evaluate(run, opponent, f"stage-{step.stage}")
@@ -130,7 +130,9 @@ def _train(run: Run) -> Result:
 
 def planned_steps(config: Config) -> list[Step]:
     """The schedule's steps; without a trained adversary only those that train the generator."""
-    return [step for step in _schedule(config) if config.adversary == "trained" or step.trains("generator")]
+    kept = [step for step in _schedule(config) if config.adversary == "trained" or step.trains("generator")]
+    last = {step.stage: step.index for step in kept}
+    return [replace(step, ends_stage=step.index == last[step.stage]) for step in kept]
 
 
 def _schedule(config: Config) -> tuple[Step, ...]:

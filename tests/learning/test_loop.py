@@ -100,6 +100,7 @@ def test_arms_play_the_same_problems_in_the_generator_steps_they_share(once: tup
 def test_without_an_adversary_no_suite_is_written_and_only_the_generator_learns() -> None:
     memory, _ = run(adversary="none")
     assert [step["role"] for step in memory.steps] == ["generator"]
+    assert [record["when"] for record in memory.evaluations] == ["before", "stage-5", "after"]
     assert all(record["suite"] is None for record in memory.episode_records)
 
 
@@ -107,6 +108,12 @@ def test_a_frozen_adversary_writes_suites_and_never_learns() -> None:
     memory, _ = run(adversary="frozen")
     assert [step["role"] for step in memory.steps] == ["generator"]
     assert any(record["suite"] is not None for record in memory.episode_records)
+
+
+def test_each_stage_ends_once_whatever_an_arm_skips() -> None:
+    for adversary in ("trained", "frozen", "none"):
+        steps = loop.planned_steps(configure({"adversary": adversary}))
+        assert [step.stage for step in steps if step.ends_stage] == [1, 2, 3, 4, 5]
 
 
 def test_the_learning_rate_falls_over_the_whole_schedule_whatever_an_arm_skips() -> None:
