@@ -25,6 +25,7 @@ EMBEDDED: Values = {
     "learning_rate": 1.5e-3,
     "generator_learning_rate": 2.5e-3,
     "num_suites": 4,
+    "micro_batch_tokens": 2048,  # two processes stay within 2 GiB
 }
 MODEL: Values = {
     "max_completion_length": 512,

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig, PreTrainedTokenizerFast
 from transformers.models.auto.tokenization_auto import get_tokenizer_config
+from transformers.utils.logging import disable_progress_bar
 
 from selfplay.learning.policy.errors import PolicyError
 
@@ -33,6 +34,8 @@ def pick_device(device: str = "auto") -> torch.device:
 def load(source: str | Path, device: torch.device, four_bit: bool | None = None) -> tuple[Any, Any]:
     """(model, tokenizer) from a folder or a hub id. `four_bit` None: where it can be done. Raises PolicyError."""
     tokenizer = load_tokenizer(source)
+    if Path(source).is_dir():
+        disable_progress_bar()  # nothing is fetched, so there is nothing to wait for
     try:
         model = AutoModelForCausalLM.from_pretrained(str(source), **_precision(device, four_bit))
     except (OSError, ValueError) as error:

@@ -40,8 +40,8 @@ class PolicySettings:
     learning_rate: float = 1e-3
     discriminator_learning_rate: float | None = None
     weight_decay: float = 0.0
-    rows: int = 256
-    cache_mib: int = 128
+    rows: int = 128
+    cache_mib: int = 64
     gradient_checkpointing: bool = False
     fast: bool | None = None
 
