@@ -145,6 +145,6 @@ def _finish():
         threading._shutdown()  # pyright: ignore[reportAttributeAccessIssue]
         atexit._run_exitfuncs()
         sys.stdout.flush()
-    except BaseException:  # noqa: BLE001
+    except BaseException:  # noqa: BLE001  # the program's own exit handlers may raise anything
         return 1
     return 0

@@ -34,7 +34,9 @@ _SEEDS: dict[str, Any] = {
 def function_classes(problems: Sequence[Problem], judge: Judge) -> dict[str, Hashable]:
     """The class of each problem, by id; all references run in one call of the box."""
     known = [p for p in problems if p.reference_solution is not None]
-    tasks = [Task(p.reference_solution or "", p.entry_point, _inputs(p), p.imports, judge.limits, secret=True) for p in known]
+    tasks = [
+        Task(p.reference_solution or "", p.entry_point, _inputs(p), p.imports, judge.limits, secret=True) for p in known
+    ]
     classes: dict[str, Hashable] = {p.id: ("no reference", p.id) for p in problems}
     for problem, task, ran in zip(known, tasks, judge.run(tasks), strict=True):
         classes[problem.id] = (task.inputs, tuple(_answer(one) for one in ran))

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from selfplay.game.advantages import RunningMeans, Values, advantages, turn_advantages
-from selfplay.game.episode import Conversation, Role
+from selfplay.game.episode import Conversation, Role, Turn
 from selfplay.learning.ranks import Ranks
+from selfplay.learning.samples import Sample, conversation_samples
 from selfplay.learning.scoring import Scored
-from selfplay.learning.update import Sample, Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,16 +84,7 @@ def _rewards(group: Scored, role: Role, stages: Sequence[int]) -> list[Values]:
 
 
 def _samples(conversation: Conversation, advantage: dict[int, float | None], mask_truncated: bool) -> list[Sample]:
-    """One sample per token sequence that holds a trained turn."""
-    samples: list[Sample] = []
-    for turns in conversation.sequences:
-        ids = tuple(i for turn in turns for part in (turn.prompt, turn.ids) for i in part)
-        spans, end = [], 0
-        for turn in turns:
-            start, end = end + len(turn.prompt), end + len(turn.prompt) + len(turn.ids)
-            value = advantage.get(turn.stage)
-            if value is not None and not (mask_truncated and turn.truncated) and turn.ids:
-                spans.append(Span(start, end, value, turn.logprobs))
-        if spans:
-            samples.append(Sample(ids, tuple(spans)))
-    return samples
+    def of_turn(turn: Turn) -> float | None:
+        return None if mask_truncated and turn.truncated else advantage.get(turn.stage)
+
+    return conversation_samples(conversation, of_turn)

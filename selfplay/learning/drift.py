@@ -15,7 +15,7 @@ from selfplay.game.episode import ROLES, Conversation, Group, Role
 from selfplay.game.rollout import PREFIX
 from selfplay.learning.policy import Policy
 from selfplay.learning.policy.adapters import Weights
-from selfplay.learning.samples import Sample, Span, micro_batches
+from selfplay.learning.samples import Sample, conversation_samples, micro_batches
 from selfplay.learning.update import k3
 
 
@@ -46,14 +46,8 @@ class Drift:
 
 def _prefix(branches: Sequence[Conversation]) -> list[Sample]:
     """The shared turns, as scored spans; they are the same in every branch."""
-    samples: list[Sample] = []
-    for turns in branches[0].sequences if branches else ():
-        ids = tuple(i for turn in turns for part in (turn.prompt, turn.ids) for i in part)
-        spans, end = [], 0
-        for turn in turns:
-            start, end = end + len(turn.prompt), end + len(turn.prompt) + len(turn.ids)
-            if turn.key.branch == PREFIX and turn.ids:
-                spans.append(Span(start, end, 0.0, turn.logprobs))
-        if spans:
-            samples.append(Sample(ids, tuple(spans)))
-    return samples
+    return [
+        sample
+        for conversation in branches[:1]
+        for sample in conversation_samples(conversation, lambda turn: 0.0 if turn.key.branch == PREFIX else None)
+    ]

@@ -7,12 +7,13 @@ one row was left out: it does not pay on a CPU.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from selfplay.game.episode import Conversation, Turn
 from selfplay.learning.policy.errors import PolicyError
 
 
@@ -42,6 +43,22 @@ class Sample:
     def prefix(self) -> tuple[int, ...]:
         """Ids before the state that the first scored token needs; conversations of one group share them."""
         return self.ids[: max(0, min((span.start for span in self.spans), default=0) - 1)]
+
+
+def conversation_samples(conversation: Conversation, advantage: Callable[[Turn], float | None]) -> list[Sample]:
+    """One sample per token sequence that holds a scored turn. `advantage` of a turn; None: the turn is context."""
+    samples: list[Sample] = []
+    for turns in conversation.sequences:
+        ids = tuple(i for turn in turns for part in (turn.prompt, turn.ids) for i in part)
+        spans, end = [], 0
+        for turn in turns:
+            start, end = end + len(turn.prompt), end + len(turn.prompt) + len(turn.ids)
+            value = advantage(turn)
+            if value is not None and turn.ids:
+                spans.append(Span(start, end, value, turn.logprobs))
+        if spans:
+            samples.append(Sample(ids, tuple(spans)))
+    return samples
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,9 +23,7 @@ from selfplay.game.episode import Role
 from selfplay.learning.policy.errors import PolicyError
 from selfplay.learning.policy.player import Policy
 from selfplay.learning.ranks import Ranks
-from selfplay.learning.samples import Batch, Sample, Span, micro_batches
-
-__all__ = ["Sample", "Span", "UpdateSettings", "UpdateStats", "clipped_update"]
+from selfplay.learning.samples import Batch, Sample, micro_batches
 
 
 @dataclass(frozen=True, slots=True)

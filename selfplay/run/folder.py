@@ -133,7 +133,7 @@ def append_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
             start = file.seek(0, os.SEEK_END)
             try:
                 _write(file.fileno(), data)
-            except BaseException:
+            except BaseException:  # an interrupt too would leave half a record
                 os.ftruncate(file.fileno(), start)
                 raise
     except OSError as error:

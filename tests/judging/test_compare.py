@@ -159,8 +159,6 @@ def test_a_view_that_python_would_refuse_is_a_mismatch(path: tuple[str, ...], va
         view(path, tree(value))
 
 
-
-
 @pytest.mark.parametrize(
     ("operator", "returned", "expected", "passes"),
     [

@@ -14,7 +14,8 @@ from selfplay.game.players import Sampling
 from selfplay.learning.policy.errors import PolicyError
 from selfplay.learning.policy.player import Policy
 from selfplay.learning.ranks import Ranks
-from selfplay.learning.update import Sample, Span, UpdateSettings, clipped_update, importance, k3, surrogate
+from selfplay.learning.samples import Sample, Span
+from selfplay.learning.update import UpdateSettings, clipped_update, importance, k3, surrogate
 from tests.learning.conftest import request
 
 SETTINGS = UpdateSettings(max_grad_norm=math.inf)
