@@ -53,10 +53,11 @@ class Judgement:
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     from selfplay.judging.box.local import BoxUnavailable
+    from selfplay.judging.box.tiers import TierTooLow
 
     try:
         judgement = judgement_of(options)
-    except (SandboxFailed, BoxUnavailable) as error:
+    except (SandboxFailed, BoxUnavailable, TierTooLow) as error:
         print(f"selfplay.judge: {error}", file=sys.stderr)
         return INFRASTRUCTURE
     except SelfplayError as error:
@@ -82,6 +83,11 @@ def _parser() -> argparse.ArgumentParser:
     add("--timeout", type=_seconds, default=2.0, metavar="S", help="CPU seconds per case (default: 2)")
     add("--memory-mib", type=_mebibytes, default=1024, metavar="M", help="memory of a program (default: 1024)")
     add("--sandbox", choices=("local", "e2b"), default="local", help="where programs run (default: local)")
+    add(
+        *("--sandbox-min-tier", "--sandbox.min-tier"),
+        choices=("limited", "seatbelt", "confined", "jailed", "e2b"),
+        help="refuse to judge where programs are confined less than this (default: tell the tier)",
+    )
     add("--json", action="store_true", help="print cases and verdicts as one JSON object")
     return parser
 
@@ -104,7 +110,8 @@ def _mebibytes(text: str) -> int:
 
 
 def judgement_of(options: argparse.Namespace) -> Judgement:
-    """What the options ask for. Raises BadInput, SandboxFailed, BoxUnavailable."""
+    """What the options ask for. Raises BadInput, SandboxFailed, BoxUnavailable, TierTooLow."""
+    from selfplay.judging.box.tiers import require_tier
     from selfplay.judging.cases import Limits
     from selfplay.judging.judge import Judge
 
@@ -112,6 +119,7 @@ def judgement_of(options: argparse.Namespace) -> Judgement:
     problem, reading, text = _questions(options, programs)
     box = _open_box(options)
     try:
+        require_tier(box, options.sandbox_min_tier)
         judge = Judge(box, Limits(options.timeout, options.memory_mib))
         return _judged(judge, problem, reading, text, options, programs)
     finally:

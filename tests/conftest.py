@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,12 @@ from pathlib import Path
 import pytest
 
 from selfplay.game.problems import Problem, load_problems
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ctrl_c() -> None:
+    """A shell starts background jobs with Ctrl-C ignored, and their children inherit that."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from selfplay import doctor
-from selfplay.judging.box import tiers
+from selfplay.judging.box import local
 from selfplay.judging.box.tiers import Tier
 from selfplay.judging.box.zygotes import BoxUnavailable
 from selfplay.run import checks
@@ -82,7 +82,7 @@ def test_an_old_python_is_missing_something(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_lower_tier_is_noted_with_what_would_raise_it(monkeypatch: pytest.MonkeyPatch) -> None:
     low = Tier("confined", (("landlock", "not in this kernel"),), ("a newer kernel",))
-    monkeypatch.setattr(tiers, "probe", lambda: low)
+    monkeypatch.setattr(local, "probe", lambda: low)
     told = checks.sandbox()
     assert works(told)
     assert "confined" in told[0].found
@@ -94,7 +94,7 @@ def test_no_sandbox_at_all_stops_the_run(monkeypatch: pytest.MonkeyPatch) -> Non
     def refuse() -> Tier:
         raise BoxUnavailable("Windows has no local sandbox")
 
-    monkeypatch.setattr(tiers, "probe", refuse)
+    monkeypatch.setattr(local, "probe", refuse)
     assert not works(checks.sandbox())
 
 

@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 
 from selfplay import judge
+from selfplay.judging.box import local
 from selfplay.judging.box.local import BoxUnavailable, LocalBox
+from selfplay.judging.box.tiers import Tier
 from selfplay.judging.cases import Execution
 
 ADD = "def add(a, b):\n    return a + b\n"
@@ -247,3 +249,15 @@ def test_help_answers_at_once() -> None:
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert "--stdin-cases" in done.stdout
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 0.6
+
+
+@pytest.mark.parametrize("flag", ["--sandbox-min-tier", "--sandbox.min-tier"])
+def test_a_sandbox_below_the_asked_tier_judges_nothing(run: Run, monkeypatch: pytest.MonkeyPatch, flag: str) -> None:
+    monkeypatch.setattr(local, "tier_of", lambda hello, jail: Tier("limited", (("seccomp", "this kernel has none"),)))
+    status, out, err = run(
+        *("--code", "a.py", "--tests", "t.py", "--entry", "add", flag, "confined"),
+        a__py=ADD,
+        t__py="assert add(1, 1) == 2",
+    )
+    assert (status, out) == (3, "")
+    assert "limited (missing seccomp" in err

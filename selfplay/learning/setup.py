@@ -14,9 +14,9 @@ from selfplay.game.problems import Problem, load_problems, split_by_class
 from selfplay.game.prompts import Prompts
 from selfplay.game.rewards import RewardRule, get_rule
 from selfplay.game.rollout import Table
-from selfplay.judging.box.tiers import Tier, TierTooLow
+from selfplay.judging.box.tiers import TierTooLow, require_tier
 from selfplay.judging.boxes import open_box
-from selfplay.judging.cases import Box, Limits
+from selfplay.judging.cases import Limits
 from selfplay.judging.classes import function_classes
 from selfplay.judging.judge import Judge
 from selfplay.learning.policy import Policy, PolicySettings, open_policy
@@ -54,20 +54,11 @@ def open_judge(config: Config) -> Judge:
     """Raises BoxUnavailable where the configured sandbox cannot be had, TierTooLow where it confines too little."""
     box = open_box(config)
     try:
-        require_tier(box, config)
+        require_tier(box, config.sandbox_min_tier, config.e2b_fallback)
     except TierTooLow:
         box.close()
         raise
     return Judge(box, Limits(config.timeout, config.memory_mib))
-
-
-def require_tier(box: Box, config: Config) -> None:
-    """Raises TierTooLow where programs may come to run below the configured tier; a fallback counts, too."""
-    if config.sandbox_min_tier is None:
-        return
-    for place in (box, getattr(box, "home", None) if config.e2b_fallback else None):
-        if place is not None:
-            getattr(place, "confinement", Tier(place.tier)).require(config.sandbox_min_tier)
 
 
 def table(config: Config) -> Table:

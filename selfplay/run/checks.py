@@ -189,7 +189,7 @@ def embedded_player() -> list[Finding]:
 
 
 def sandbox() -> list[Finding]:
-    from selfplay.judging.box.tiers import probe
+    from selfplay.judging.box.local import probe
 
     try:
         tier = probe()

@@ -219,9 +219,9 @@ def test_each_turn_is_paid_for_its_own_cases():
     assert get_rule("adversarial").discriminator(outcome) == (0.6, 0.0)
 
 
-def test_novel_kills_halves_a_kill_that_the_baseline_makes():
+def test_novel_kills_pays_nothing_for_a_kill_that_the_baseline_makes():
     case = CaseOutcome(True, killed=(True, True, False, False), killed_by_baseline=(True, False, True, False))
-    assert pays_turn(case, asked=1, name="novel_kills") == pytest.approx(0.6 + 1.5 / 4)
+    assert pays_turn(case, asked=1, name="novel_kills") == pytest.approx(0.6 + 1 / 4)
     assert pays_turn(case, asked=1) == pytest.approx(0.6 + 2 / 4)
 
 

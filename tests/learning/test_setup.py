@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
 
 from selfplay.config import configure
 from selfplay.judging.box import local
-from selfplay.judging.box.tiers import Tier, TierTooLow
+from selfplay.judging.box.tiers import Tier, TierTooLow, require_tier
 from selfplay.learning import setup
 
 
@@ -40,9 +42,6 @@ def local_with(tier: str) -> object:
 
 @pytest.mark.parametrize(("fallback", "refused"), [(True, True), (False, False)])
 def test_a_fallback_has_to_reach_the_tier_too(fallback: bool, refused: bool) -> None:
-    config = configure({"sandbox": "e2b", "sandbox_min_tier": "jailed", "e2b_fallback": fallback})
-    if not refused:
-        setup.require_tier(Cloud("limited"), config)  # type: ignore[arg-type]
-        return
-    with pytest.raises(TierTooLow, match="limited"):
-        setup.require_tier(Cloud("limited"), config)  # type: ignore[arg-type]
+    cloud = Cloud("limited")
+    with pytest.raises(TierTooLow, match="limited") if refused else nullcontext():
+        require_tier(cloud, "jailed", fallback)  # type: ignore[arg-type]

@@ -54,7 +54,7 @@ _RULES = (
         adversarial.generator,
         adversarial.novel_discriminator,
         True,
-        "adversarial, where a kill that the baseline tests make already counts half",
+        "adversarial, where a kill that the baseline tests make already counts nothing",
     ),
     RewardRule(
         "progressive",

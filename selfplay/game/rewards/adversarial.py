@@ -1,8 +1,8 @@
 """`adversarial`: ours. Valid cases only, kills over many wrong targets, sameness priced, nothing for duplicates.
 
 The generator sits one exam with its whole group: the pooled valid cases, and the problem's own tests. The
-discriminator is paid per turn, since a case belongs to the turn that wrote it. `novel_kills` is the same with a
-discount on kills that the problem's own tests make already. Left out: a difference reward, v(all suites) - v(all but
+discriminator is paid per turn, since a case belongs to the turn that wrote it. `novel_kills` is the same without
+pay for kills that the problem's own tests make already. Left out: a difference reward, v(all suites) - v(all but
 this one).
 """
 
@@ -21,7 +21,6 @@ from selfplay.game.rewards.outcomes import (
 )
 
 VALIDITY_WEIGHT = 0.6  # what a valid case earns beside its kills; 0.3 was measured too, validity rose more slowly
-BASELINE_DISCOUNT = 0.5
 
 
 def generator(program: ProgramOutcome) -> float | None:
@@ -49,28 +48,25 @@ def discriminator(suite: SuiteOutcome, validity_weight: float = VALIDITY_WEIGHT)
     sqrt(the group's suites that hold it), any other 0. No more cases are paid than were asked for, in the order
     written: the others only enlarge the denominator.
     """
-    return tuple(_turn(turn, validity_weight, 1.0) for turn in suite.turns)
+    return tuple(_turn(turn, validity_weight, only_novel=False) for turn in suite.turns)
 
 
-def novel_discriminator(
-    suite: SuiteOutcome, validity_weight: float = VALIDITY_WEIGHT, baseline_discount: float = BASELINE_DISCOUNT
-) -> tuple[float | None, ...]:
-    """The same, where the kill of a target that the problem's own tests kill already counts `baseline_discount`."""
-    return tuple(_turn(turn, validity_weight, baseline_discount) for turn in suite.turns)
+def novel_discriminator(suite: SuiteOutcome, validity_weight: float = VALIDITY_WEIGHT) -> tuple[float | None, ...]:
+    """The same, where the kill of a target that the problem's own tests kill already counts nothing."""
+    return tuple(_turn(turn, validity_weight, only_novel=True) for turn in suite.turns)
 
 
-def _turn(turn: TurnOutcome, validity_weight: float, baseline_discount: float) -> float:
+def _turn(turn: TurnOutcome, validity_weight: float, only_novel: bool) -> float:
     paid = (case for case in turn.cases[: turn.asked] if case.valid and case.fresh)
-    worth = sum((validity_weight + _kills(case, baseline_discount)) / sqrt(case.shared) for case in paid)
+    worth = sum((validity_weight + _kills(case, only_novel)) / sqrt(case.shared) for case in paid)
     return worth / max(turn.written, turn.asked, 1)
 
 
-def _kills(case: CaseOutcome, baseline_discount: float) -> float:
-    """Share of the wrong targets killed, from 0 to 1."""
+def _kills(case: CaseOutcome, only_novel: bool) -> float:
+    """Share of all wrong targets that the case kills, from 0 to 1; `only_novel`: and that the problem's own tests miss."""
     if not case.killed:
         return 0.0
-    if baseline_discount == 1.0:
-        return sum(case.killed) / len(case.killed)
-    pairs = zip(case.killed, case.killed_by_baseline, strict=True)
-    worth = [baseline_discount if baseline_kills else 1.0 for kill, baseline_kills in pairs if kill]
-    return sum(worth) / len(case.killed)
+    killed = case.killed
+    if only_novel:
+        killed = [kill and not old for kill, old in zip(killed, case.killed_by_baseline, strict=True)]
+    return sum(killed) / len(killed)

@@ -271,3 +271,9 @@ class _Run:
 
     def _note(self, order: Order, executions: list[Execution]) -> None:
         self.results[order.task][order.first : order.first + len(executions)] = executions
+
+
+def probe() -> Tier:
+    """What this machine offers: starts one zygote, lets it try its walls, ends it. Raises BoxUnavailable."""
+    with LocalBox() as box:
+        return box.confinement

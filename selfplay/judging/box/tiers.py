@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from selfplay.errors import SelfplayError
+from selfplay.judging.cases import Box
 
 TIERS = ("unjailed", "limited", "seatbelt", "confined", "jailed", "e2b")
 
@@ -83,9 +84,10 @@ def tier_of(hello: Mapping[str, Any], jail: bool = True) -> Tier:
     return Tier("confined" if strong else "limited", missing, tuple(_ADVICE[wall] for wall, _ in missing))
 
 
-def probe() -> Tier:
-    """What this machine offers: starts one zygote, lets it try its walls, ends it. Raises BoxUnavailable."""
-    from selfplay.judging.box.local import LocalBox
-
-    with LocalBox() as box:
-        return box.confinement
+def require_tier(box: Box, minimum: str | None, fallback: bool = False) -> None:
+    """Raises TierTooLow where programs may come to run below `minimum`: in `box` or, with `fallback`, in its home."""
+    if minimum is None:
+        return
+    for place in (box, getattr(box, "home", None) if fallback else None):
+        if place is not None:
+            getattr(place, "confinement", Tier(place.tier)).require(minimum)

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from selfplay.judging.box.local import LocalBox
-from selfplay.judging.box.tiers import TIERS, Tier, probe, rank, tier_of
+from selfplay.judging.box.local import LocalBox, probe
+from selfplay.judging.box.tiers import TIERS, Tier, rank, tier_of
 from selfplay.judging.cases import Execution, Limits, Task
 from selfplay.resources import resource
 
