@@ -114,14 +114,19 @@ def _word(rng: random.Random) -> str:
     return "".join(rng.choice("aeobcdt") for _ in range(rng.choice((2, 3, 3))))
 
 
-def draw_input(pipeline: Pipeline, happy: bool, rng: random.Random) -> object:
+def draw_input(
+    pipeline: Pipeline,
+    happy: bool,
+    rng: random.Random,
+    draw_happy: Callable[[Type, random.Random], object] = happy_input,
+) -> object:
     """An input of the kind asked for, where fifty draws find one.
 
     A happy input hides every misconception of the pipeline and gives something (no 0, nothing empty); an edge input shows
     a misconception.
     """
     right, *misconceived = pipeline.variants()
-    draw = happy_input if happy else edge_input
+    draw = draw_happy if happy else edge_input
     value = draw(pipeline.takes, rng)
     for _ in range(50):
         answer = right(value)

@@ -16,7 +16,7 @@ import random
 import time
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, train
 from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 
 from selfplay.game.problems import Problem, load_problems
+from selfplay.learning.policy.hf import load_tokenizer
 from selfplay.tiny.corpus import Message, Mixture, draw_corpus
 from selfplay.tiny.family import Pipeline, draw_family
 
@@ -49,12 +50,16 @@ class Phase:
     mixture: Mixture
 
 
+_EARLY = Mixture(0.7, chains=1, suites=1, slipped=0.02, edges_right=0.75, any_size=False, rarity=0)
 PHASES = (
-    Phase(4.5e6, 0.02, 3e-3, Mixture(misconceived=0.7, chains=1, suites=1)),
+    Phase(4.5e6, 0.02, 3e-3, _EARLY),
     # Tests are harder to learn than chains: expected values have to be worked out.
-    Phase(3.2e6, 0.012, 2e-3, Mixture(misconceived=0.78, chains=1, suites=2)),
+    Phase(3.2e6, 0.012, 2e-3, replace(_EARLY, misconceived=0.78, suites=2)),
     # What is left to chance in chains hides the misconceptions, and happy paths catch it.
-    Phase(2.4e6, 0.010, 1.5e-3, Mixture(misconceived=0.85, chains=3, suites=1)),
+    Phase(2.4e6, 0.010, 1.5e-3, replace(_EARLY, misconceived=0.85, chains=3)),
+    # Tests of any size: what a player can work out, and what it cannot, is what training has to find out.
+    Phase(4.0e6, 0.010, 1.5e-3, Mixture(0.72, chains=2, suites=1, rarity=0)),
+    Phase(0.9e6, 0.005, 8e-4, Mixture(0.80, chains=4, suites=1)),
 )
 
 
@@ -223,9 +228,12 @@ def main() -> None:
     torch.set_num_threads(1)
     torch.manual_seed(arguments.seed)
     problems = training_problems()
-    sample = islice(draw_corpus(problems, PHASES[0].mixture, random.Random("tokenizer")), 8000)
-    tokenizer = make_tokenizer(message.text for messages in sample for message in messages)
-    model = Qwen2ForCausalLM.from_pretrained(arguments.start) if arguments.start else make_model(tokenizer)
+    if arguments.start:
+        model, tokenizer = Qwen2ForCausalLM.from_pretrained(arguments.start), load_tokenizer(arguments.start)
+    else:
+        sample = islice(draw_corpus(problems, PHASES[0].mixture, random.Random("tokenizer")), 8000)
+        tokenizer = make_tokenizer(message.text for messages in sample for message in messages)
+        model = make_model(tokenizer)
     backend = tokenizer.backend_tokenizer
     for number, phase in list(enumerate(PHASES))[arguments.phase - 1 :]:
         corpus = draw_corpus(problems, phase.mixture, random.Random(f"corpus {arguments.seed + number}"))

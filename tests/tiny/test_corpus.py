@@ -18,20 +18,20 @@ PIPELINE = Pipeline((AT_LEAST,), (3,))
 
 def test_chains_are_misconceived_as_often_as_the_mixture_says() -> None:
     rng = random.Random(0)
-    wrong = sum(draw_chain(PIPELINE, 0.8, rng)[5] == PIPELINE.code((0,)) for _ in range(500)) / 500
+    wrong = sum(draw_chain(PIPELINE, Mixture(0.8, 1, 1), rng)[5] == PIPELINE.code((0,)) for _ in range(500)) / 500
     assert wrong == pytest.approx(0.8, abs=0.07)
 
 
 def test_code_mostly_follows_the_belief_stated_before_it() -> None:
     rng = random.Random(1)
-    chains = [draw_chain(PIPELINE, 0.5, rng) for _ in range(400)]
+    chains = [draw_chain(PIPELINE, Mixture(0.5, 1, 1), rng) for _ in range(400)]
     agree = sum((chain[4] == "3 goes") == ("x > 3" in chain[5]) for chain in chains) / 400
     assert 0.85 < agree < 1.0
 
 
 def test_a_suite_has_two_readable_cases_a_stage_and_no_input_twice() -> None:
     rng = random.Random(2)
-    suite = draw_suite(PIPELINE, rng)
+    suite = draw_suite(PIPELINE, Mixture(0.7, 1, 1), rng)
     lines = [line for stage in EDGE_SHARE for line in suite[stage].splitlines()]
     assert len(lines) == 10
     assert len({ast.unparse(ast.parse(line).body[0].test.left) for line in lines}) == 10  # type: ignore[attr-defined]
@@ -42,7 +42,7 @@ def test_most_tests_hide_the_misconception() -> None:
     right, wrong = PIPELINE.variants()
     shown = total = 0
     for _ in range(100):
-        for text in draw_suite(PIPELINE, rng).values():
+        for text in draw_suite(PIPELINE, Mixture(0.7, 1, 1), rng).values():
             for line in text.splitlines():
                 value = ast.literal_eval(ast.parse(line).body[0].test.left.args[0])  # type: ignore[attr-defined]
                 shown += right(value) != wrong(value)
