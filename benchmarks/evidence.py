@@ -28,7 +28,7 @@ ARMS: dict[str, tuple[str, ...]] = {
     "only": ("--trained-stages", "only"),
     "progressive": ("--rewards", "progressive"),
     "shifted": ("--rewards", "shifted"),
-    "novel_kills": ("--rewards", "novel_kills"),
+    "adversarial": ("--rewards", "adversarial"),
 }
 FIGURES = (
     *("code_correct", "code_greedy", "pass_at_4", "test_validity", "mutation_score", "mutation_score_kept"),

@@ -9,8 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from selfplay.game.problems import Problem, load_problems
+
+# A busy machine is slow, and that is no failure.
+settings.register_profile("selfplay", deadline=None)
+settings.load_profile("selfplay")
 
 
 @pytest.fixture(scope="session", autouse=True)

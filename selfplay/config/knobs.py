@@ -150,10 +150,10 @@ class Config:
     )
 
     rewards: str = knob(
-        "adversarial",
+        "novel_kills",
         UPDATE,
-        "Rule that pays both roles: adversarial, or for comparison progressive, shifted, fractional, "
-        "deepcoder and others. An unknown name lists them.",
+        "Rule that pays both roles: novel_kills, or for comparison adversarial, progressive, shifted, "
+        "fractional, deepcoder. An unknown name lists them.",
     )
     validity_weight: float = knob(
         0.6,

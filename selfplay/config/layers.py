@@ -22,9 +22,10 @@ EMBEDDED: Values = {
     # Its weights are five times as large as usual, so its adapters are scaled up; few ranks carry less noise.
     "lora_rank": 8,
     "lora_alpha": 80,
-    "learning_rate": 1.5e-3,
+    "problems_per_step": 32,
+    "learning_rate": 4e-3,
     "generator_learning_rate": 2.5e-3,
-    "num_suites": 4,
+    "num_suites": 3,
     "micro_batch_tokens": 2048,  # two processes stay within 2 GiB
 }
 MODEL: Values = {
