@@ -1,14 +1,16 @@
-"""Measure the embedded player before any training: `python -m selfplay.tiny.measure [--split dev]`.
+"""Measure the embedded player before any training: `python -m selfplay.tiny.measure [--player FOLDER] [--split dev]`.
 
 Prints the figures of an evaluation, and how many of the player's wrong programs the happy-path baseline cases catch:
-few, or better tests could teach nothing.
+few, or better tests could teach nothing. `--player` names another that `selfplay.tiny.make` saved.
 """
 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from selfplay.config import Config, configure
+from selfplay.config.layers import EMBEDDED
 from selfplay.game.extract import extract_code
 from selfplay.judging.judge import Job
 from selfplay.judging.reading import problem_cases
@@ -48,7 +50,10 @@ def measure(config: Config, split: str) -> dict[str, Estimate]:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m selfplay.tiny.measure", description=__doc__)
     parser.add_argument("--split", default="dev", choices=("train", "dev", "test"))
-    for name, estimate in measure(configure({}), parser.parse_args().split).items():
+    parser.add_argument("--player", type=Path, help="folder of another player than the one in the package")
+    arguments = parser.parse_args()
+    other = EMBEDDED | {"model": str(arguments.player), "problems": "procedural", "device": "cpu"}
+    for name, estimate in measure(configure(other if arguments.player else {}), arguments.split).items():
         print(f"{name:<20} {estimate.value:.3f}  ({estimate.low:.3f} to {estimate.high:.3f})")
 
 
