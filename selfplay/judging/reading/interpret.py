@@ -14,8 +14,9 @@ from functools import lru_cache
 from typing import Any
 
 from selfplay.judging.reading.budget import MAX_GROWN, Budget, NotReadable
-from selfplay.judging.reading.expressions import ERRORS, Expressions, Function, ModuleNames, Scope
+from selfplay.judging.reading.expressions import ERRORS, Expressions
 from selfplay.judging.reading.methods import MODULES, method
+from selfplay.judging.reading.names import Function, ModuleNames, Scope
 
 __all__ = ["Evaluator", "Flow", "Function", "ModuleNames", "NotReadable", "Scope", "holds"]
 
