@@ -83,6 +83,8 @@ def table(folder: Path) -> Iterator[str]:
     for arm, records in by_arm.items():
         yield _mean_row(arm, records)
     yield ""
+    yield from _changes(found)
+    yield ""
     yield from _differences(by_arm)
 
 
@@ -104,6 +106,23 @@ def _mean_row(arm: str, records: Sequence[dict[str, Any]]) -> str:
         hidden = arm.startswith("none") and figure in TESTS
         cells.append(f"**{statistics.mean(values):.3f}**" if values and not hidden else "")
     return f"| **{arm}, mean** | {len(records)} seeds | {' | '.join(cells)} |"
+
+
+def _changes(found: dict[tuple[str, int], dict[str, dict[str, Any]]]) -> Iterator[str]:
+    """Last step against the same run's start: mean, range over the seeds, and what that is of the start."""
+    yield f"| last step minus start | {' | '.join(FIGURES)} |"
+    yield f"|---|{'---|' * len(FIGURES)}"
+    for arm in sorted({arm for arm, _ in found}):
+        runs = [records for (name, _), records in found.items() if name == arm]
+        moved = [f for f in FIGURES if f not in TESTS or any(r["after"][f] != r["before"][f] for r in runs)]
+        yield f"| {arm} | {' | '.join(_change(runs, f) if f in moved else '' for f in FIGURES)} |"
+
+
+def _change(runs: Sequence[dict[str, dict[str, Any]]], figure: str) -> str:
+    starts = [records["before"][figure]["value"] for records in runs]
+    gains = [records["after"][figure]["value"] - start for records, start in zip(runs, starts, strict=True)]
+    gain = statistics.mean(gains)
+    return f"{gain:+.3f} ({min(gains):+.3f} to {max(gains):+.3f}), {gain / statistics.mean(starts):+.0%}"
 
 
 def _differences(by_arm: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
