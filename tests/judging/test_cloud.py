@@ -28,12 +28,13 @@ from selfplay import judge as judge_command
 from selfplay.config import Config, from_flags
 from selfplay.game.problems import Problem
 from selfplay.judging.box.local import LocalBox
+from selfplay.judging.box.tiers import Tier
 from selfplay.judging.box.wire import INFRA, Order
 from selfplay.judging.box.zygotes import BoxUnavailable
 from selfplay.judging.boxes import open_box as open_box_of
 from selfplay.judging.cases import Execution, Limits, Task
-from selfplay.judging.cloud import CloudSettings, E2BBox, SplitBox, open_split
-from selfplay.judging.cloud.batch import Batch
+from selfplay.judging.cloud import CloudSettings, E2BBox, SplitBox, machine, open_split
+from selfplay.judging.cloud.batch import Batch, inside
 from selfplay.judging.cloud.faults import Kind, fault_of
 from selfplay.judging.execute import execute_tests, validate_tests_against_solution
 from selfplay.judging.judge import Job, Judge
@@ -381,6 +382,37 @@ def test_no_end_of_an_answer_can_be_missing() -> None:
     for length in range(len(data)):
         with pytest.raises(ValueError):
             Batch((Order(0, 0, 2),), (TASK,), 1.0).answers(data[:length])
+
+
+def hello(**missing: str) -> bytes:
+    """An answer without orders, from a sandbox that lacks these walls."""
+    walls = dict.fromkeys(("no_new_privs", "landlock", "seccomp", "user"), "") | missing
+    text = json.dumps({"walls": walls}).encode()
+    return struct.pack("!cII", b"Z", 0, len(text)) + text
+
+
+def test_a_sandbox_says_which_walls_it_lacks() -> None:
+    assert inside(hello()).name == "jailed"
+    assert str(inside(hello(landlock="not in this kernel"))) == "confined (missing landlock: not in this kernel)"
+
+
+@pytest.mark.parametrize("text", [b"", b"{}", b"[]", b'{"walls": 3}'])
+def test_a_sandbox_that_does_not_say_so_is_refused(text: bytes) -> None:
+    with pytest.raises(ValueError):
+        inside(struct.pack("!cII", b"Z", 0, len(text)) + text)
+
+
+def test_walls_that_are_missing_in_the_cloud_are_announced_once(
+    server: E2BServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    low = Tier("confined", (("landlock", "not in this kernel"),))
+    monkeypatch.setattr(machine, "inside", lambda data: low)
+    said = Said()
+    with open_box(server, said) as box:
+        box.run([TASK])
+        box.run([TASK])
+        assert box.inside == low
+    assert sum("missing landlock" in line for line in said) == 1
 
 
 def test_every_exception_of_the_sdk_is_mapped_by_name() -> None:

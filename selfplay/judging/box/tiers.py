@@ -70,13 +70,13 @@ def rank(name: str) -> int:
     return TIERS.index(name)
 
 
-def tier_of(hello: Mapping[str, Any], jail: bool = True) -> Tier:
-    """The tier that a zygote's report of its walls amounts to."""
+def tier_of(hello: Mapping[str, Any], jail: bool = True, platform: str = sys.platform) -> Tier:
+    """The tier that a zygote's report of its walls amounts to on this platform."""
     if not jail:
         return Tier("unjailed", (("all", "left out on request"),), ("leave the walls on",))
     walls: Mapping[str, str] = hello["walls"]
     missing = tuple((wall, walls[wall]) for wall in _WALLS if walls[wall])
-    if sys.platform == "darwin":
+    if platform == "darwin":
         return Tier("seatbelt", missing, ("Linux (a container or a virtual machine), or E2B",))
     if not missing:
         return Tier("jailed")

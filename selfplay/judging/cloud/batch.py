@@ -11,6 +11,7 @@ import struct
 from dataclasses import dataclass
 
 from selfplay.judging.box import packages
+from selfplay.judging.box.tiers import Tier, tier_of
 from selfplay.judging.box.wire import BoxFailed, Order, allowance, conclude, frames, pack
 from selfplay.judging.box.zygotes import FLAGS, PREIMPORTED, box_modules, environment
 from selfplay.judging.cases import Execution, Task
@@ -64,7 +65,7 @@ class Batch:
         """One answer per order. Raises ValueError where the bytes are not what a sound sandbox writes."""
         taken: list[list[Execution]] = [[] for _ in self.orders]
         given_up: dict[int, str] = {}
-        for kind, number, body in _records(data):
+        for kind, number, body in _records(data)[:-1]:
             if number >= len(self.orders) or number in given_up:
                 raise ValueError(f"an answer to order {number} of {len(self.orders)}")
             if kind == b"F":
@@ -89,7 +90,7 @@ def box_files() -> dict[str, bytes]:
 
 
 def _records(data: bytes) -> list[tuple[bytes, int, bytes]]:
-    """All records but the last, which must say how many they are."""
+    """All records; the last must say how many come before it."""
     found: list[tuple[bytes, int, bytes]] = []
     position = 0
     while position < len(data):
@@ -102,7 +103,15 @@ def _records(data: bytes) -> list[tuple[bytes, int, bytes]]:
         found.append((kind, number, data[position - length : position]))
     if not found or found[-1][0] != b"Z" or found[-1][1] != len(found) - 1:
         raise ValueError("the answer has no end, or not the one that it announces")
-    return found[:-1]
+    return found
+
+
+def inside(data: bytes) -> Tier:
+    """How strongly programs were confined inside the sandbox, by its own word. Raises ValueError where it has none."""
+    try:
+        return tier_of(json.loads(_records(data)[-1][2]), platform="linux")
+    except (LookupError, TypeError) as error:
+        raise ValueError(f"the answer does not say how programs were confined: {error!r}") from None
 
 
 def _executions(order: Order, body: bytes, task: Task) -> list[Execution]:

@@ -22,6 +22,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 
+from selfplay.judging.box.tiers import Tier
 from selfplay.judging.box.wire import INFRA, Order, orders
 from selfplay.judging.box.zygotes import BoxUnavailable
 from selfplay.judging.cases import Execution, Task
@@ -72,6 +73,7 @@ class E2BBox:
         self._announced: set[object] = set()
         self._lock = threading.Lock()
         self._shown = 0.0
+        self.inside: Tier | None = None  # how the sandboxes confine programs, by their own word; None before the first
         check_requirements()
         self._pool = Pool(self.settings, announce)
         try:
@@ -95,13 +97,22 @@ class E2BBox:
     def run(self, tasks: Sequence[Task]) -> list[tuple[Execution, ...]]:
         """One execution per input of each task, in order. Failures of the cloud are `infra_error`, never raised."""
         with self._lock:
-            return _Run(self._pool, tasks, self.settings, self._tell).finish()
+            return _Run(self._pool, tasks, self.settings, self._tell, self._look).finish()
 
     def _tell(self, fault: Fault) -> None:
         """Announces a kind of trouble the first time that it comes up."""
         if fault.kind not in self._announced:
             self._announced.add(fault.kind)
             self._announce(f"E2B: {fault}")
+
+    def _look(self, inside: Tier | None) -> None:
+        """Announces walls that are missing inside the sandboxes, when they are first seen or change."""
+        if inside is not None and inside != self.inside:
+            self.inside = inside
+            if inside.name != "jailed":
+                self._announce(
+                    f"E2B: inside its sandboxes programs have the tier {inside}; an escape ends in that machine"
+                )
 
     def close(self) -> None:
         """Ends all sandboxes and announces what they cost. A later `run` creates new ones."""
@@ -137,9 +148,14 @@ class _Run:
     """One call of `run`: threads take batches of waiting orders, each to a sandbox, until all is settled."""
 
     def __init__(
-        self, pool: Pool, tasks: Sequence[Task], settings: CloudSettings, tell: Callable[[Fault], None]
+        self,
+        pool: Pool,
+        tasks: Sequence[Task],
+        settings: CloudSettings,
+        tell: Callable[[Fault], None],
+        look: Callable[[Tier | None], None],
     ) -> None:
-        self.pool, self.tasks, self.settings, self.tell = pool, tasks, settings, tell
+        self.pool, self.tasks, self.settings, self.tell, self.look = pool, tasks, settings, tell, look
         self.results: list[list[Execution | None]] = [[None] * len(task.inputs) for task in tasks]
         self.waiting = deque(itertools.chain.from_iterable(map(orders, range(len(tasks)), tasks)))
         self.changed = threading.Condition()
@@ -219,6 +235,7 @@ class _Run:
         except ValueError:  # an order too long to be sent; such a one is alone in its batch
             self.pool.give_back(machine)
             return []
+        self.look(machine.inside)
         self.pool.give_back(machine)
         return self._settle(batch, answers)
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from selfplay.judging.cloud.batch import Answer, Batch, box_files
+from selfplay.judging.box.tiers import Tier
+from selfplay.judging.cloud.batch import Answer, Batch, box_files, inside
 from selfplay.judging.cloud.faults import Fault, Kind, calling
 from selfplay.judging.cloud.settings import CloudSettings
 
@@ -28,6 +29,7 @@ class Machine:
         self.sandbox, self.settings = sandbox, settings
         self.began, self.ends = began, began + lifetime
         self.installed = False
+        self.inside: Tier | None = None  # how it confines programs, once it has run some
 
     @property
     def id(self) -> str:
@@ -45,6 +47,7 @@ class Machine:
             self.sandbox.commands.run(_COMMAND, user="root", timeout=batch.limit)
         data = self._read("answers", batch.most_bytes)
         try:
+            self.inside = inside(data)
             return batch.answers(data)
         except ValueError as error:
             raise Fault(Kind.LOST, f"reading a batch's answers: {error}") from None
