@@ -18,7 +18,7 @@ from typing import Any
 
 from selfplay.judging.reading.budget import Budget, NotReadable, Unknown
 from selfplay.judging.reading.expressions import ERRORS
-from selfplay.judging.reading.interpret import Evaluator, Flow, Scope
+from selfplay.judging.reading.interpret import Flow, Scope
 from selfplay.judging.reading.known import Native
 from selfplay.judging.reading.pytests import (
     ASSUMED,
@@ -39,7 +39,7 @@ from selfplay.judging.reading.pytests import (
     why,
 )
 from selfplay.judging.reading.symbols import Condition, EntryPoint, Result, Signature, exception_names
-from selfplay.judging.reading.unittests import TestSelf
+from selfplay.judging.reading.unittests import TestEvaluator, TestSelf
 from selfplay.judging.values import dump
 
 MAX_TEXT = 1 << 20
@@ -80,7 +80,7 @@ def parse(text: str) -> ast.Module:
         raise NotReadable("syntax", str(error)[:200]) from None
 
 
-class Module(Evaluator):
+class Module(TestEvaluator):
     """One test module while it is read: its names, tests and what they state."""
 
     def __init__(self, text: str, entry_point: str, signature: str) -> None:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import ast
+from abc import abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from selfplay.judging.reading.budget import NotReadable, Unknown
-from selfplay.judging.reading.interpret import Function, Scope
+from selfplay.judging.reading.interpret import Evaluator, Function, Scope
 from selfplay.judging.reading.known import BUILTINS
 from selfplay.judging.reading.pytests import Transparent
 from selfplay.judging.reading.symbols import Condition, Difference, Result
-
-if TYPE_CHECKING:
-    from selfplay.judging.reading.testcode import Module
 
 _COMPARISONS = {
     **dict.fromkeys(("assertEqual", "assertEquals", "assertListEqual", "assertDictEqual", "assertTupleEqual"), "=="),
@@ -31,13 +29,28 @@ _COMPARISONS = {
 _NONE = {"assertIsNone": "is", "assertIsNotNone": "is_not"}
 
 
+class TestEvaluator(Evaluator):
+    """An evaluator that notes what tests state."""
+
+    __test__ = False  # not a test class of our own
+    globals: Scope
+
+    @abstractmethod
+    def state(self, value: Any) -> None:
+        """Enter an asserted value."""
+
+    @abstractmethod
+    def expect_raises(self, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+        """`assertRaises`, as a context or with a call."""
+
+
 class TestSelf(Unknown):
     """The instance of a test class."""
 
     __test__ = False  # not a test class of our own
     what = "the test class"
 
-    def __init__(self, module: Module, owner: ast.ClassDef) -> None:
+    def __init__(self, module: TestEvaluator, owner: ast.ClassDef) -> None:
         self.module = module
         self.names: dict[str, Any] = {}
         for statement in owner.body:
@@ -80,7 +93,7 @@ class Assertion(Unknown):
 
     what = "an assertion method"
 
-    def __init__(self, module: Module, name: str) -> None:
+    def __init__(self, module: TestEvaluator, name: str) -> None:
         self.module, self.name = module, name
 
     def call(self, arguments: list[Any], keywords: dict[str, Any]) -> Any:
@@ -97,20 +110,20 @@ class Assertion(Unknown):
         return None
 
 
-def _negated(module: Module, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+def _negated(module: TestEvaluator, arguments: list[Any], keywords: dict[str, Any]) -> Any:
     value = arguments[0]
     return value.negated() if isinstance(value, Unknown) else not value
 
 
-def _instance(module: Module, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+def _instance(module: TestEvaluator, arguments: list[Any], keywords: dict[str, Any]) -> Any:
     return module.apply(BUILTINS["isinstance"], arguments[:2])
 
 
-def _not_instance(module: Module, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+def _not_instance(module: TestEvaluator, arguments: list[Any], keywords: dict[str, Any]) -> Any:
     return _negated(module, [_instance(module, arguments, keywords)], keywords)
 
 
-def _almost(module: Module, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+def _almost(module: TestEvaluator, arguments: list[Any], keywords: dict[str, Any]) -> Any:
     """|a - b| <= delta, or equal when their difference is rounded to `places` (7)."""
     delta = keywords.get("delta")
     places = arguments[2] if len(arguments) > 2 else keywords.get("places")
@@ -121,7 +134,7 @@ def _almost(module: Module, arguments: list[Any], keywords: dict[str, Any]) -> A
     return difference.result.near(difference.expected, 0.0, bound)
 
 
-def _count_equal(module: Module, arguments: list[Any], keywords: dict[str, Any]) -> Condition:
+def _count_equal(module: TestEvaluator, arguments: list[Any], keywords: dict[str, Any]) -> Condition:
     """The same items in any order, where they can be sorted."""
     results = [argument for argument in arguments[:2] if isinstance(argument, Result)]
     others = [argument for argument in arguments[:2] if not isinstance(argument, Result)]
@@ -134,7 +147,7 @@ def _count_equal(module: Module, arguments: list[Any], keywords: dict[str, Any])
     return results[0].then("sorted").compare("==", wanted, False)
 
 
-def _context(module: Module, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+def _context(module: TestEvaluator, arguments: list[Any], keywords: dict[str, Any]) -> Any:
     return Transparent()
 
 
