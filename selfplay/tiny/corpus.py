@@ -132,7 +132,7 @@ def draw_corpus(
     problems: list[tuple[Problem, Pipeline]], mixture: Mixture, rng: random.Random
 ) -> Iterator[list[Message]]:
     """Conversations without end: problem by problem the mixture's chains and suites, each suite reading a chain of its own."""
-    roles: list[Role] = [ROLES[0]] * mixture.chains + [ROLES[1]] * mixture.suites
+    roles = (ROLES[0],) * mixture.chains + (ROLES[1],) * mixture.suites
     uses = Counter(operation for _, pipeline in problems for operation in pipeline.operations)
     rarest = [min(uses[operation] for operation in pipeline.operations) for _, pipeline in problems]
     weights = [n**-mixture.rarity for n in rarest]
