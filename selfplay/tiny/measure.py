@@ -11,6 +11,7 @@ from pathlib import Path
 
 from selfplay.config import Config, configure
 from selfplay.config.layers import EMBEDDED
+from selfplay.errors import SelfplayError
 from selfplay.game.extract import extract_code
 from selfplay.judging.judge import Job
 from selfplay.judging.reading import problem_cases
@@ -53,7 +54,11 @@ def main() -> None:
     parser.add_argument("--player", type=Path, help="folder of another player than the one in the package")
     arguments = parser.parse_args()
     other = EMBEDDED | {"model": str(arguments.player), "problems": "procedural", "device": "cpu"}
-    for name, estimate in measure(configure(other if arguments.player else {}), arguments.split).items():
+    try:
+        told = measure(configure(other if arguments.player else {}), arguments.split)
+    except SelfplayError as error:
+        parser.exit(2, f"selfplay.tiny.measure: {error}\n")
+    for name, estimate in told.items():
         print(f"{name:<20} {estimate.value:.3f}  ({estimate.low:.3f} to {estimate.high:.3f})")
 
 
