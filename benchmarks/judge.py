@@ -2,9 +2,9 @@
 
     python benchmarks/judge.py [--humaneval FILE] [--suites 164] [--seconds 20] [--workers 1 2] [--flat 50000]
 
-A suite is one HumanEval reference with its tests; without the file, the problems that come with the package. Each
-system runs the same suites, turn by turn, until its time is up. Admission (reading the tests) is timed by itself.
-EvalPlus is measured where it is installed. `--flat N` adds a long run and reports memory before and after.
+A suite is one HumanEval reference with its tests; without the file, the problems that come with the package. All
+systems run the same suites, in rounds, so that a slow minute of the machine meets each of them. Admission (reading the
+tests) is timed by itself. EvalPlus is measured where it is installed. `--flat N` adds a long run and reports memory.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from selfplay.judging.judge import Job, Judge
 from selfplay.judging.reading import problem_cases, read_cases
 
 CASE_COUNTS = (1, 10, 30, 60)
+ROUNDS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,9 @@ class Suite:
     tests: str
     entry_point: str
     cases: tuple[Case, ...]
+
+
+Run = Callable[[Suite], object]
 
 
 def humaneval(path: Path) -> list[Suite]:
@@ -68,29 +72,27 @@ def shipped() -> list[Suite]:
     ]
 
 
-def timed(run: Callable[[Suite], object], suites: Sequence[Suite], seconds: float) -> list[float]:
-    """Milliseconds of each run, the suites in turn, until the time is up."""
-    taken: list[float] = []
+def timed(run: Run, suites: Sequence[Suite], seconds: float, taken: list[float]) -> None:
+    """Adds the milliseconds of each run to `taken`, the suites in turn, until the time is up."""
     end = time.perf_counter() + seconds
     while time.perf_counter() < end:
         start = time.perf_counter()
         run(suites[len(taken) % len(suites)])
         taken.append((time.perf_counter() - start) * 1e3)
-    return taken
 
 
-def report(name: str, taken: Sequence[float]) -> None:
+def report(name: str, taken: Sequence[float], baseline: Sequence[float]) -> None:
     ordered = sorted(taken)
-    p99 = ordered[min(len(ordered) - 1, int(0.99 * len(ordered)))]
-    rate = 1e3 * len(taken) / sum(taken)
-    print(f"{name:34} {statistics.median(taken):9.2f} {p99:9.2f} {rate:10.1f} {len(taken):8}", flush=True)
+    median, p99 = statistics.median(taken), ordered[min(len(ordered) - 1, int(0.99 * len(ordered)))]
+    slower = median / statistics.median(baseline)
+    print(f"{name:34} {median:9.2f} {p99:9.2f} {1e3 * len(taken) / sum(taken):10.1f} {len(taken):8} {slower:8.2f}")
 
 
-def ours(judge: Judge) -> Callable[[Suite], object]:
+def ours(judge: Judge) -> Run:
     return lambda suite: judge.matrix(suite.entry_point, [suite.program], suite.cases)
 
 
-def fresh_interpreter(folder: Path, *flags: str) -> Callable[[Suite], object]:
+def fresh_interpreter(folder: Path, *flags: str) -> Run:
     file = folder / "suite.py"
 
     def run(suite: Suite) -> object:
@@ -100,7 +102,7 @@ def fresh_interpreter(folder: Path, *flags: str) -> Callable[[Suite], object]:
     return run
 
 
-def pytest_per_suite(folder: Path) -> Callable[[Suite], object]:
+def pytest_per_suite(folder: Path) -> Run:
     file = folder / "test_suite.py"
 
     def run(suite: Suite) -> object:
@@ -112,7 +114,7 @@ def pytest_per_suite(folder: Path) -> Callable[[Suite], object]:
     return run
 
 
-def evalplus() -> Callable[[Suite], object] | None:
+def evalplus() -> Callable[[Suite], bool] | None:
     """EvalPlus's checker on the same calls; None where it is not installed."""
     try:
         from evalplus.eval import untrusted_check  # pyright: ignore[reportMissingImports]
@@ -120,10 +122,12 @@ def evalplus() -> Callable[[Suite], object] | None:
         return None
     from selfplay.judging.values import decode
 
-    def run(suite: Suite) -> object:
+    def run(suite: Suite) -> bool:
         cases = [case for case in suite.cases if case.operator == "==" and not case.view]
         inputs, expected = [list(decode(c.arguments)) for c in cases], [decode(c.expected) for c in cases]
-        return untrusted_check("humaneval", suite.program, inputs, suite.entry_point, expected, 0, [1.0] * len(inputs))
+        seconds = [1.0] * len(inputs)  # the reference's own times, of which its limits are multiples
+        said = untrusted_check("humaneval", suite.program, inputs, suite.entry_point, expected, 0, seconds)
+        return said[0] == "pass"
 
     return run
 
@@ -144,7 +148,9 @@ def by_count(box: LocalBox, seconds: float) -> None:
     for count in CASE_COUNTS:
         task = Task("def add(a, b): return a + b", "add", tuple(f'["t",{n},2]' for n in range(count)))
         suite = Suite("add", "", "", "add", ())
-        medians[count] = statistics.median(timed(lambda _, task=task: box.run([task]), [suite], seconds))
+        taken: list[float] = []
+        timed(lambda _, task=task: box.run([task]), [suite], seconds, taken)
+        medians[count] = statistics.median(taken)
     print("  ".join(f"{count}: {ms:.2f}" for count, ms in medians.items()), end="  ")
     print(f"(60 cost {medians[60] / medians[1]:.2f} x 1)")
 
@@ -179,7 +185,7 @@ def main() -> None:
     suites = (humaneval(options.humaneval) if options.humaneval else shipped())[: options.suites]
     cases = sum(len(suite.cases) for suite in suites)
     print(f"{len(suites)} suites, {cases / len(suites):.1f} cases each, load {os.getloadavg()[0]:.1f}")
-    print(f"{'one suite at a time':34} {'median ms':>9} {'p99 ms':>9} {'suites/s':>10} {'runs':>8}")
+    print(f"{'one suite at a time':34} {'median ms':>9} {'p99 ms':>9} {'suites/s':>10} {'runs':>8} {'x judge':>8}")
     compare(suites, options.seconds)
     rates = {}
     print("\nmany suites at once, suites per second")
@@ -193,18 +199,28 @@ def main() -> None:
 
 def compare(suites: Sequence[Suite], seconds: float) -> None:
     with LocalBox() as box, tempfile.TemporaryDirectory() as name:
-        judge, folder = Judge(box, Limits(), recheck=0.0), Path(name)
-        wrong = judge.matrices([Job(s.entry_point, (s.program,), s.cases) for s in suites])
-        failing = sum(any(v != "passed" for v in m.verdicts[0]) for m in wrong)
-        report(f"judge ({box.tier})", timed(ours(judge), suites, seconds))
-        checker = evalplus()
+        judge, folder, checker = Judge(box, Limits(), recheck=0.0), Path(name), evalplus()
+        systems: dict[str, Run] = {f"judge ({box.tier})": ours(judge)}
         if checker:
-            report("evalplus", timed(checker, suites, seconds))
-        report("python -I -S per suite", timed(fresh_interpreter(folder, "-I", "-S"), suites, seconds))
-        report("python per suite", timed(fresh_interpreter(folder), suites, seconds))
-        report("python -m pytest per suite", timed(pytest_per_suite(folder), suites, seconds))
-        print(f"reading the tests: {reading_ms(suites):.2f} ms per suite; references that fail a test: {failing}")
+            systems["evalplus"] = checker
+        systems["python -I -S per suite"] = fresh_interpreter(folder, "-I", "-S")
+        systems["python per suite"] = fresh_interpreter(folder)
+        systems["python -m pytest per suite"] = pytest_per_suite(folder)
+        taken: dict[str, list[float]] = {system: [] for system in systems}
+        for _ in range(ROUNDS):
+            for system, run in systems.items():
+                timed(run, suites, seconds / ROUNDS, taken[system])
+        for system in systems:
+            report(system, taken[system], next(iter(taken.values())))
+        print(f"reading the tests: {reading_ms(suites):.2f} ms per suite")
+        print(f"references that fail a test: judge {failing(judge, suites)}", end="")
+        print(f", evalplus {sum(not checker(suite) for suite in suites)}" if checker else "")
         by_count(box, seconds / 4)
+
+
+def failing(judge: Judge, suites: Sequence[Suite]) -> int:
+    matrices = judge.matrices([Job(suite.entry_point, (suite.program,), suite.cases) for suite in suites])
+    return sum(any(verdict != "passed" for verdict in matrix.verdicts[0]) for matrix in matrices)
 
 
 def reading_ms(suites: Sequence[Suite]) -> float:

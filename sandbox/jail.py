@@ -159,6 +159,7 @@ class Walls:
         self.user = _free_user() if self.root else os.geteuid()
         self.readable = _permitted() if self.root and self.linux else 0
         self.capabilities = 0
+        self.child_filter = []
         self.children = _try_open(f"/proc/self/task/{os.getpid()}/children")
         self.report = dict.fromkeys(WALLS, "not asked for")
 
@@ -174,7 +175,11 @@ class Walls:
         self.report["no_new_privs"] = _try(_prctl, _PR_SET_NO_NEW_PRIVS, 1)
         self.report["landlock"] = _try(_landlock, abi, grants)
         may_open_for_writing = self.landlock and abi >= 3  # older Landlock does not see truncation
-        self.report["seccomp"] = _try(lambda: _install(syscalls.zygote_filter(may_open_for_writing)))
+        self.report["seccomp"] = _try(self._install_filters, may_open_for_writing)
+
+    def _install_filters(self, may_open_for_writing):
+        self.child_filter = syscalls.child_filter()
+        _install(syscalls.zygote_filter(may_open_for_writing))
 
     @property
     def landlock(self):
@@ -195,7 +200,7 @@ class Walls:
             if self.report["no_new_privs"] == "":
                 _prctl(_PR_SET_DUMPABLE, 0)
         if self.seccomp:
-            _install(syscalls.child_filter(os.getpid()))
+            _install(struct.pack("=I", os.getpid()).join(self.child_filter))
 
     def _drop(self):
         if self.capabilities:

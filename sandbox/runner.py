@@ -21,7 +21,6 @@ import os
 import random
 import struct
 import sys
-import threading
 import types
 from time import process_time
 
@@ -142,7 +141,8 @@ def _status_of(error):
 def _finish():
     """What the interpreter does at exit: waits for threads, runs exit handlers, flushes. 1 where that failed."""
     try:
-        threading._shutdown()  # pyright: ignore[reportAttributeAccessIssue]
+        if "threading" in sys.modules:
+            sys.modules["threading"]._shutdown()
         atexit._run_exitfuncs()
         sys.stdout.flush()
     except BaseException:  # noqa: BLE001  # the program's own exit handlers may raise anything

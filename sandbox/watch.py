@@ -61,11 +61,12 @@ class Watch:
         exited = _exit_descriptor(self.pid)
         if exited >= 0:
             poller.register(exited, select.POLLIN)
+        shortest = 10 if exited >= 0 else 2  # most children have ended by then, and their end wakes us
         start = self.begun = time.monotonic()
         try:
             while True:
                 elapsed = time.monotonic() - start
-                events = poller.poll(1 if self.hurried else max(2, min(20, elapsed * 250)))
+                events = poller.poll(1 if self.hurried else max(shortest, min(20, elapsed * 250)))
                 reason, status = self._look(any(what == self.service.commands for what, _ in events))
                 if reason is not None:
                     return END.pack(reason, status, self.reports, self.spent, time.monotonic() - start)

@@ -22,7 +22,6 @@ import json
 import os
 import struct
 import sys
-import tempfile
 from importlib.machinery import PathFinder
 
 from sandbox import jail, runner
@@ -125,6 +124,9 @@ class Service:
         self.commands, self.answers, self.walls = commands, answers, walls
         self.buffer = bytearray(PIPE)
         self.used = 0
+        self.own_modules = [
+            name for name in sys.modules if name.split(".")[0] == "sandbox"
+        ]  # to find them costs a child
 
     def serve_one(self):
         """False when the host is gone."""
@@ -200,7 +202,7 @@ class Service:
         except (OSError, ValueError) as error:
             report(b"I", str(error).encode("utf-8", "replace"))
             os._exit(71)
-        for name in [name for name in sys.modules if name.split(".")[0] == "sandbox"]:
+        for name in self.own_modules:
             del sys.modules[name]
         runner.new_module("__main__")
 
@@ -218,6 +220,8 @@ def _new_file(content=b""):
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("file")
     else:
+        import tempfile  # loads a dozen modules, and only macOS comes here
+
         with tempfile.TemporaryFile() as file:
             descriptor = os.dup(file.fileno())
     view = memoryview(content)

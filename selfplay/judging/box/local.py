@@ -135,7 +135,7 @@ class _Run:
     def _give(self, slot: list[Zygote], order: Order) -> None:
         try:
             zygote = self._zygote(slot, self.tasks[order.task].imports)
-            zygote.outgoing.extend(map(memoryview, pack(self.tasks[order.task], order)))
+            zygote.outgoing.append(memoryview(pack(self.tasks[order.task], order)))
         except (BoxUnavailable, OSError, ValueError):
             self._lose(order)
             return

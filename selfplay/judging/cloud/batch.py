@@ -45,7 +45,7 @@ class Batch:
         imports = self.tasks[0].imports
         head = {"imports": imports, "environment": environment(imports), "seconds": self.seconds, "bytes": MAX_BYTES}
         text = json.dumps(head).encode()
-        parts = [part for task, order in zip(self.tasks, self.orders, strict=True) for part in pack(task, order)]
+        parts = [pack(task, order) for task, order in zip(self.tasks, self.orders, strict=True)]
         return b"".join([struct.pack("!I", len(text)), text, *parts])
 
     @property
