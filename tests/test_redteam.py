@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal as signals
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -13,6 +15,7 @@ from selfplay import redteam
 from selfplay.judging.attacks import ATTACKS
 from selfplay.judging.attacks.attack import Cheat, Control, Escape, Wrong
 from selfplay.judging.attacks.battery import run
+from selfplay.judging.attacks.scene import Scene
 from selfplay.judging.box.local import LocalBox
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the battery aims at Linux")
@@ -45,6 +48,16 @@ def test_every_attack_has_a_name_of_its_own_in_its_family() -> None:
 
 def test_every_attack_names_a_weak_runner_or_says_why_not() -> None:
     assert all(attack.weak or attack.unshown for attack in ATTACKS)
+
+
+@pytest.mark.parametrize("signal", ["SIGKILL", "SIGSTOP"])
+def test_a_victim_hit_a_moment_ago_is_noticed_and_replaced(monkeypatch: pytest.MonkeyPatch, signal: str) -> None:
+    monkeypatch.setattr("selfplay.judging.attacks.scene._PATIENCE", 0.2)
+    with Scene() as scene:
+        for _ in range(10):
+            os.kill(scene.victim.pid, getattr(signals, signal))
+            assert "the victim died" in scene.effect()
+        assert scene.effect() == ""
 
 
 @pytest.mark.parametrize("family", ["lying objects", "exit tricks", "peeking", "standard output", "network"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import platform
 import secrets
+import select
 import shutil
 import socket
 import sqlite3
@@ -21,6 +22,7 @@ import selfplay
 from selfplay.resources import resource
 
 _SENTINELS = ("to-remove", "to-rename")
+_PATIENCE = 5.0  # seconds for the victim to answer
 
 
 class Scene:
@@ -53,15 +55,32 @@ class Scene:
             path.chmod(0o666)
 
     def _start_victim(self) -> subprocess.Popen[bytes]:
-        """A process that does nothing but hold the secret in its environment, and so in its memory."""
+        """A process that holds the secret in its environment, and so in its memory, and repeats what it is told."""
         return subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", "import time; time.sleep(600)"],
+            [sys.executable, "-I", "-S", "-c", "import sys\nfor line in sys.stdin: print(line, end='', flush=True)"],
             env={"BATTERY_SECRET": self.secret},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=0,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
+
+    def _victim_answers(self) -> bool:
+        """Asked, not looked at: a process that was killed a moment ago may still seem to live."""
+        assert self.victim.stdin
+        assert self.victim.stdout
+        try:
+            self.victim.stdin.write(b"there?\n")
+        except BrokenPipeError:
+            return False
+        ready, _, _ = select.select([self.victim.stdout], [], [], _PATIENCE)
+        return bool(ready) and self.victim.stdout.readline() == b"there?\n"
+
+    def _end_victim(self) -> None:
+        self.victim.kill()
+        with self.victim:  # closes its pipes and waits for it
+            pass
 
     def places(self) -> dict[str, str]:
         """What the marks in an escape's body stand for."""
@@ -82,8 +101,9 @@ class Scene:
     def effect(self) -> str:
         """What an escape left to be seen from outside, empty where nothing; the scene is mended afterwards."""
         seen = []
-        if self.victim.poll() is not None:
-            seen.append("the victim died")
+        if not self._victim_answers():
+            seen.append("the victim died or stands still")
+            self._end_victim()
             self.victim = self._start_victim()
         known = {"run", "own", *_SENTINELS}
         strange = [path for path in self.folder.iterdir() if path.name not in known] + list(self.home.iterdir())
@@ -109,9 +129,7 @@ class Scene:
 
     def close(self) -> None:
         self.listener.close()
-        if self.victim.poll() is None:
-            self.victim.kill()
-        self.victim.wait()
+        self._end_victim()
         shutil.rmtree(self.root, ignore_errors=True)
 
     def __enter__(self) -> Scene:
