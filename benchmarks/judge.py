@@ -1,6 +1,6 @@
 """Suites per second: the judge beside pytest per suite, a fresh interpreter per suite, and EvalPlus's own checker.
 
-    python benchmarks/judge.py [--humaneval FILE] [--suites 164] [--seconds 20] [--workers 1 2] [--flat 50000]
+    python -m benchmarks.judge [--humaneval FILE] [--suites 164] [--seconds 20] [--workers 1 2] [--flat 50000]
 
 A suite is one HumanEval reference with its tests; without the file, the problems that come with the package. All
 systems run the same suites, in rounds, so that a slow minute of the machine meets each of them. Admission (reading the
@@ -181,10 +181,13 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20.0, help="time for each system")
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--flat", type=int, default=0, help="run this many suites and compare memory")
+    parser.add_argument("--host-mib", type=int, default=0, help="hold this much memory meanwhile, as a trainer does")
     options = parser.parse_args()
+    ballast = b"1" * (options.host_mib << 20)
     suites = (humaneval(options.humaneval) if options.humaneval else shipped())[: options.suites]
     cases = sum(len(suite.cases) for suite in suites)
-    print(f"{len(suites)} suites, {cases / len(suites):.1f} cases each, load {os.getloadavg()[0]:.1f}")
+    print(f"{len(suites)} suites, {cases / len(suites):.1f} cases each, load {os.getloadavg()[0]:.1f}", end="")
+    print(f", {len(ballast) >> 20} MiB held by the host" if ballast else "")
     print(f"{'one suite at a time':34} {'median ms':>9} {'p99 ms':>9} {'suites/s':>10} {'runs':>8} {'x judge':>8}")
     compare(suites, options.seconds)
     rates = {}
