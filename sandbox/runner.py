@@ -141,7 +141,7 @@ def _status_of(error):
 def _finish():
     """What the interpreter does at exit: waits for threads, runs exit handlers, flushes. 1 where that failed."""
     try:
-        if "threading" in sys.modules:
+        if "threading" in sys.modules:  # the zygote does not load it
             sys.modules["threading"]._shutdown()
         atexit._run_exitfuncs()
         sys.stdout.flush()

@@ -124,9 +124,8 @@ class Service:
         self.commands, self.answers, self.walls = commands, answers, walls
         self.buffer = bytearray(PIPE)
         self.used = 0
-        self.own_modules = [
-            name for name in sys.modules if name.split(".")[0] == "sandbox"
-        ]  # to find them costs a child
+        # listed here, because a walk through all modules dirties 60 pages of a child
+        self.own_modules = [name for name in sys.modules if name.split(".")[0] == "sandbox"]
 
     def serve_one(self):
         """False when the host is gone."""
