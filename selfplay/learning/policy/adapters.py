@@ -151,7 +151,9 @@ class Adapters:
                 with torch.no_grad():
                     set_peft_model_state_dict(self.model, weights[role], adapter_name=role)
             except RuntimeError as error:
-                raise PolicyError(f"{folder / role} was made for another model or rank: {error}") from error
+                lines = [line.strip() for line in str(error).splitlines()]
+                first = next((line for line in lines if "mismatch" in line), lines[0])  # one a tensor follows
+                raise PolicyError(f"{folder / role} was made for another model or rank: {first}") from None
             self.touch(role)
         self._rest()
 
