@@ -13,32 +13,28 @@ from dataclasses import dataclass
 
 from selfplay.errors import UnknownName
 from selfplay.game.rewards import adversarial, deepcoder, fractional, progressive, shifted
-from selfplay.game.rewards.outcomes import CaseOutcome, ProgramOutcome, SuiteOutcome, TurnOutcome
+from selfplay.game.rewards.outcomes import CaseOutcome, Earned, ProgramOutcome, SuiteOutcome, TurnOutcome
 
-__all__ = ["RULES", "CaseOutcome", "ProgramOutcome", "RewardRule", "SuiteOutcome", "TurnOutcome", "get_rule"]
+__all__ = ["RULES", "CaseOutcome", "Earned", "ProgramOutcome", "RewardRule", "SuiteOutcome", "TurnOutcome", "get_rule"]
 
 GeneratorRule = Callable[[ProgramOutcome], float | None]
 # Called with a SuiteOutcome; keyword parameters, such as validity_weight, are a rule's own.
-DiscriminatorRule = Callable[..., tuple[float | None, ...]]
+DiscriminatorRule = Callable[..., tuple[Earned, ...] | float | None]
 
 
 @dataclass(frozen=True, slots=True)
 class RewardRule:
     """Both players' rewards. None: infrastructure took the verdicts, and the episode leaves its group.
 
-    `discriminator` returns one reward per turn of the suite where `per_turn`, else exactly one, for the whole episode.
+    `discriminator` says what each case of each turn earns where `per_case`, a turn's reward being their sum; else it
+    pays the whole suite one number.
     """
 
     name: str
     generator: GeneratorRule
     discriminator: DiscriminatorRule
-    per_turn: bool
+    per_case: bool
     description: str
-
-
-def _episode(rule: Callable[[SuiteOutcome], float | None]) -> DiscriminatorRule:
-    """A rule for whole suites in the common shape."""
-    return lambda suite: (rule(suite),)
 
 
 _RULES = (
@@ -47,7 +43,7 @@ _RULES = (
         adversarial.generator,
         adversarial.discriminator,
         True,
-        "ours: pooled exam and baseline; per turn, valid new cases and the wrong programs they kill, sameness priced",
+        "ours: pooled exam and baseline; per case, validity and the wrong programs that it kills, sameness priced",
     ),
     RewardRule(
         "novel_kills",
@@ -59,28 +55,28 @@ _RULES = (
     RewardRule(
         "progressive",
         progressive.generator,
-        _episode(progressive.discriminator),
+        progressive.discriminator,
         False,
         "the prototype's: passed / total; (1 - pass rate) x validity",
     ),
     RewardRule(
         "shifted",
         shifted.generator,
-        _episode(shifted.discriminator),
+        shifted.discriminator,
         False,
         "the prototype's second: pass rate - 0.5; 0.4 valid - 0.6 invalid + 0.6 bug catch",
     ),
     RewardRule(
         "fractional",
         fractional.generator,
-        _episode(fractional.discriminator),
+        fractional.discriminator,
         False,
         "passed / total over right tests; share of the written cases that catch a bug",
     ),
     RewardRule(
         "deepcoder",
         deepcoder.generator,
-        _episode(deepcoder.discriminator),
+        deepcoder.discriminator,
         False,
         "1 if every test passes, else 0; 1 if some valid case fails the program, else 0",
     ),

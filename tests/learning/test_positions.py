@@ -1,0 +1,34 @@
+"""Where cases end in a turn's ids."""
+
+from __future__ import annotations
+
+from selfplay.game.episode import Turn, TurnKey
+from selfplay.game.players import ByteChat
+from selfplay.learning.positions import case_ends
+
+TEXT = ByteChat().text
+
+
+def turn(text: str) -> Turn:
+    ids = (*text.encode(), ByteChat.end)
+    return Turn(TurnKey(0, "p", "discriminator", 0, 1), (), ids, (), text, truncated=False)
+
+
+def test_a_case_ends_with_its_statement() -> None:
+    assert case_ends(turn("a == 1\nb == 2"), ["a == 1", "b == 2"], TEXT) == [6, 13]
+
+
+def test_the_same_statement_twice_is_found_twice() -> None:
+    assert case_ends(turn("a == 1\na == 1"), ["a == 1", "a == 1"], TEXT) == [6, 13]
+
+
+def test_the_cases_of_one_statement_end_with_it() -> None:
+    assert case_ends(turn("for x in y: a"), ["for x in y", "for x in y"], TEXT) == [10, 10]
+
+
+def test_a_statement_that_is_not_there_takes_the_whole_turn() -> None:
+    assert case_ends(turn("a == 1"), ["a == 2", ""], TEXT) == [7, 7]
+
+
+def test_ids_of_several_characters_and_of_parts_of_one() -> None:
+    assert case_ends(turn("é == 1\nb"), ["é == 1", "b"], TEXT) == [7, 9]
