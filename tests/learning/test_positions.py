@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from selfplay.game.episode import Turn, TurnKey
 from selfplay.game.players import ByteChat
+from selfplay.learning import setup
+from selfplay.learning.policy.chat import TemplateChat
+from selfplay.learning.policy.hf import load_tokenizer
 from selfplay.learning.positions import case_ends
 
 TEXT = ByteChat().text
@@ -32,3 +35,15 @@ def test_a_statement_that_is_not_there_takes_the_whole_turn() -> None:
 
 def test_ids_of_several_characters_and_of_parts_of_one() -> None:
     assert case_ends(turn("é == 1\nb"), ["é == 1", "b"], TEXT) == [7, 9]
+
+
+def test_a_real_tokenizers_ids_end_with_the_statement_or_its_line() -> None:
+    tokenizer = load_tokenizer(setup.EMBEDDED)
+    chat = TemplateChat(tokenizer)
+    text = "assert f(93) == 20\nassert f([6, 1]) == [1]"
+    ids = (*tokenizer(text, add_special_tokens=False)["input_ids"], tokenizer.eos_token_id)
+    said = Turn(TurnKey(0, "p", "discriminator", 0, 1), (), ids, (), chat.text(ids), truncated=False)
+    first, second = case_ends(said, text.split("\n"), chat.text)
+    assert chat.text(ids[:first]).startswith("assert f(93) == 20")
+    assert chat.text(ids[: first - 1]) in text[: len("assert f(93) == 2")]
+    assert second == len(ids) - 1
