@@ -1,8 +1,8 @@
 """Advantages by name: how much better than expected. Plain numbers in, plain numbers out.
 
-A table holds one group of episodes per row and one reward per episode, or one per *place* of an episode: a stage, and
-how many cases its turn had already written. None is an episode that infrastructure lost: it stays None and leaves the
-baseline too. A group in which every advantage is 0 teaches nothing: it is marked, to be dropped and counted.
+A table holds one group of episodes per row and one reward per episode; or, per turn of an episode, what it has still to
+earn after 0, 1, 2 ... cases. None is an episode that infrastructure lost: it stays None and leaves the baseline too. A
+group in which every advantage is 0 teaches nothing: it is marked, to be dropped and counted.
 
     under `group`   ((1.0, 0.0, None), (0.5, 0.5))   gives   ((0.5, -0.5, None), (0.0, 0.0)), informative (True, False)
 
@@ -52,10 +52,10 @@ class Advantages:
 
 
 @dataclass(frozen=True, slots=True)
-class PlaceAdvantages:
-    """The same for rewards by place: `values[group][episode][place]`."""
+class TurnAdvantages:
+    """The same for turns: `values[group][episode][turn][cases written]`."""
 
-    values: tuple[tuple[Values, ...], ...]
+    values: tuple[tuple[tuple[Values, ...], ...], ...]
     informative: tuple[bool, ...]
     running: RunningMeans
 
@@ -74,30 +74,47 @@ def advantages(
     return Advantages(tuple(values), tuple(_any(cell) for cell in values), after)
 
 
-def place_advantages(
+def turn_advantages(
     name: str,
-    groups: Sequence[Sequence[Sequence[float | None]]],
+    groups: Sequence[Sequence[Sequence[Values]]],
     role: Role,
-    places: Sequence[Place],
+    stages: Sequence[int],
     running: RunningMeans = RunningMeans(),
-) -> PlaceAdvantages:
-    """One advantage per place, from rewards `groups[group][episode][place]` at `places`.
+) -> TurnAdvantages:
+    """Advantages in the shape of `groups[group][episode][turn][cases written]`, whose turns were played at `stages`.
 
-    A reward is compared with the group's rewards at the same place. `group_std` divides by one deviation, pooled over
-    all places and groups of the step where rewards differ at all: a place's own few rewards say too little about its
-    scale. Give the trained stages only: what is not trained must not set the scale.
+    What a turn has still to earn is compared with the group's turns of the same stage after as many cases; one that
+    wrote fewer earns 0 there. `group_std` divides by one deviation, pooled over all places and groups of the step where
+    rewards differ at all: a place's own few rewards say too little about its scale. Give the trained stages only: what is
+    not trained must not set the scale.
     """
     _check(name)
-    by_place = [(place, [tuple(episode[i] for episode in group) for group in groups]) for i, place in enumerate(places)]
+    depth = max((len(turn) for group in groups for episode in group for turn in episode), default=0)
+    places = [(turn, written) for turn in range(len(stages)) for written in range(depth)]
+    by_place = [
+        ((stages[turn], written), [tuple(_at(episode[turn], written) for episode in group) for group in groups])
+        for turn, written in places
+    ]
     columns, after = _centred(name, by_place, role, running)
     if name == "group_std":
         scale = _deviation([cell for column in columns for cell in column if _any(cell)])
         columns = [[_scaled(cell, scale) for cell in column] for column in columns]
+    column = dict(zip(places, columns, strict=True))
     values = tuple(
-        tuple(tuple(column[group][episode] for column in columns) for episode in range(len(groups[group])))
-        for group in range(len(groups))
+        tuple(
+            tuple(tuple(column[i, n][g][e] for n in range(len(turn))) for i, turn in enumerate(episode))
+            for e, episode in enumerate(group)
+        )
+        for g, group in enumerate(groups)
     )
-    return PlaceAdvantages(values, tuple(any(_any(episode) for episode in group) for group in values), after)
+    informative = tuple(any(_any(turn) for episode in group for turn in episode) for group in values)
+    return TurnAdvantages(values, informative, after)
+
+
+def _at(turn: Values, written: int) -> float | None:
+    if written < len(turn):
+        return turn[written]
+    return None if None in turn else 0.0
 
 
 def _check(name: str) -> None:

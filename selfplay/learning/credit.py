@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TypeVar
 
-from selfplay.game.advantages import RunningMeans, Values, advantages, place_advantages
+from selfplay.game.advantages import RunningMeans, Values, advantages, turn_advantages
 from selfplay.game.episode import Conversation, Role, Turn
 from selfplay.game.rewards import Earned
 from selfplay.learning.positions import Decode, case_ends
@@ -109,20 +109,14 @@ def _of_chains(
 def _of_suites(
     scored: Sequence[Scored], stages: Sequence[int], name: str, running: RunningMeans, ranks: Ranks, text: Decode
 ) -> Pieced:
-    """An advantage on each piece of a suite's trained turns. Turns with fewer cases than others earn nothing there."""
+    """An advantage on each piece of a suite's trained turns."""
     returns = [_returns(group, stages, text) for group in scored]
     values, mine = _gathered(ranks, [[[turn.values for turn in suite] for suite in group] for group in returns])
-    depth = max((len(turn) for group in values for suite in group for turn in suite), default=0)
-    places = [(stage, written) for stage in stages for written in range(depth)]
-    table = [[[value for turn in suite for value in _padded(turn, depth)] for suite in group] for group in values]
-    made = place_advantages(name, table, "discriminator", places, running)
+    made = turn_advantages(name, values, "discriminator", stages, running)
     pieces = [
         [
-            {
-                stage: _pieces(turn, earned[i * depth :])
-                for i, (stage, turn) in enumerate(zip(stages, suite, strict=True))
-            }
-            for suite, earned in zip(group, advantages, strict=True)
+            {stage: _pieces(turn, values) for stage, turn, values in zip(stages, suite, own, strict=True)}
+            for suite, own in zip(group, advantages, strict=True)
         ]
         for group, advantages in zip(returns, made.values[mine], strict=True)
     ]
@@ -161,10 +155,5 @@ def _whole(turn: Turn, reward: float | None) -> Returns:
     return Returns((len(turn.ids),), (reward,))
 
 
-def _padded(values: Values, depth: int) -> Values:
-    nothing = None if None in values else 0.0
-    return (*values, *[nothing] * (depth - len(values)))
-
-
 def _pieces(turn: Returns, advantages: Values) -> list[Piece]:
-    return [(end, value) for end, value in zip(turn.ends, advantages, strict=False) if value is not None]
+    return [(end, value) for end, value in zip(turn.ends, advantages, strict=True) if value is not None]

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from selfplay.errors import UnknownName
-from selfplay.game.advantages import ADVANTAGES, RunningMeans, advantages, place_advantages
+from selfplay.game.advantages import ADVANTAGES, RunningMeans, advantages, turn_advantages
 
-PLACES = ((1, 0), (2, 0))
 REWARDS = st.lists(st.lists(st.none() | st.floats(-1, 1), min_size=1, max_size=6), min_size=1, max_size=4)
 
 
@@ -71,33 +70,45 @@ def test_the_averages_given_are_left_as_they_are():
     assert before.means == {("generator", (1, 0)): 0.5}
 
 
-def test_a_reward_is_compared_with_the_groups_rewards_at_its_place():
-    made = place_advantages("group", [[(1.0, 0.2), (0.0, 0.4)]], "discriminator", PLACES)
-    assert [pytest.approx(each) for each in made.values[0]] == [(0.5, -0.1), (-0.5, 0.1)]
+def test_a_turn_is_compared_with_the_groups_turns_of_its_stage():
+    made = turn_advantages("group", [[((1.0,), (0.2,)), ((0.0,), (0.4,))]], "discriminator", (1, 2))
+    assert made.values == ((((0.5,), (pytest.approx(-0.1),)), ((-0.5,), (pytest.approx(0.1),))),)
 
 
-def test_places_share_one_deviation_over_stages_and_groups():
-    groups = [[(1.0, 0.2), (0.0, 0.4)], [(0.5, 0.0), (0.5, 1.0)]]
-    made = place_advantages("group_std", groups, "discriminator", PLACES)
+def test_what_is_still_to_earn_is_compared_after_as_many_cases():
+    made = turn_advantages("group", [[((1.0, 0.6),), ((0.8, 0.2),)]], "discriminator", (1,))
+    assert made.values == (
+        (((pytest.approx(0.1), pytest.approx(0.2)),), ((pytest.approx(-0.1), pytest.approx(-0.2)),)),
+    )
+
+
+def test_a_turn_that_wrote_fewer_cases_earns_nothing_where_others_write_on():
+    made = turn_advantages("group", [[((1.0, 0.6),), ((0.4,),)]], "discriminator", (1,))
+    assert made.values == ((((pytest.approx(0.3), pytest.approx(0.3)),), ((pytest.approx(-0.3),),)),)
+
+
+def test_turns_share_one_deviation_over_stages_and_groups():
+    groups = [[((1.0,), (0.2,)), ((0.0,), (0.4,))], [((0.5,), (0.0,)), ((0.5,), (1.0,))]]
+    made = turn_advantages("group_std", groups, "discriminator", (1, 2))
     scale = sqrt((0.25 * 2 + 0.01 * 2 + 0.25 * 2) / 6)  # the second group's stage 1 has no spread and sets no scale
-    assert made.values[0][0] == pytest.approx((0.5 / scale, -0.1 / scale))
-    assert made.values[1] == (pytest.approx((0, -0.5 / scale)), pytest.approx((0, 0.5 / scale)))
+    assert made.values[0][0] == (pytest.approx((0.5 / scale,)), pytest.approx((-0.1 / scale,)))
+    assert made.values[1] == (((0.0,), pytest.approx((-0.5 / scale,))), ((0.0,), pytest.approx((0.5 / scale,))))
 
 
-def test_a_group_counts_as_informative_where_any_place_differs():
-    groups = [[(0.5, 0.5), (0.5, 0.5)], [(0.5, 0.5), (0.5, 0.6)]]
-    assert place_advantages("group_std", groups, "discriminator", PLACES).informative == (False, True)
+def test_a_group_counts_as_informative_where_any_turn_differs():
+    groups = [[((0.5,), (0.5,)), ((0.5,), (0.5,))], [((0.5,), (0.5,)), ((0.5,), (0.6,))]]
+    assert turn_advantages("group_std", groups, "discriminator", (1, 2)).informative == (False, True)
 
 
-def test_a_lost_turn_stays_none():
-    made = place_advantages("group_std", [[(None, 1.0), (0.5, 0.0)]], "discriminator", PLACES)
-    assert made.values[0][0][0] is None
-    assert made.values[0][1][0] == 0
+def test_a_lost_turn_stays_none_and_leaves_every_baseline():
+    made = turn_advantages("group_std", [[((None,), (1.0,)), ((0.5, 0.1), (0.0,))]], "discriminator", (1, 2))
+    assert made.values[0][0][0] == (None,)
+    assert made.values[0][1][0] == (0.0, 0.0)
 
 
-def test_running_averages_rewards_by_their_place():
-    made = place_advantages("running", [[(1.0, 0.0), (0.0, 0.5)]], "discriminator", ((4, 0), (5, 1)))
-    assert made.running.means == {("discriminator", (4, 0)): 0.5, ("discriminator", (5, 1)): 0.25}
+def test_running_averages_turns_by_stage_and_cases_written():
+    made = turn_advantages("running", [[((1.0, 0.5),), ((0.0, 0.0),)]], "discriminator", (4,))
+    assert made.running.means == {("discriminator", (4, 0)): 0.5, ("discriminator", (4, 1)): 0.25}
 
 
 @given(REWARDS, st.sampled_from(ADVANTAGES))
