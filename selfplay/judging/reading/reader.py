@@ -20,8 +20,9 @@ from selfplay.judging.reading.budget import Budget, NotReadable
 from selfplay.judging.reading.expressions import ERRORS
 from selfplay.judging.reading.interpret import Evaluator, Scope
 from selfplay.judging.reading.pytests import why
+from selfplay.judging.reading.stating import MAX_CASES, Stated
 from selfplay.judging.reading.symbols import parameters, text_of
-from selfplay.judging.reading.testcode import MAX_CASES, Module, Stated, Unit
+from selfplay.judging.reading.testcode import Module, Unit
 from selfplay.judging.values import MAX_BYTES
 
 __all__ = ["Reading", "problem_cases", "read_cases", "read_stdin_cases"]
