@@ -1,7 +1,7 @@
 """Simple statements, run over their syntax tree within a budget, and contracts.
 
 Reading a test can so neither touch this process nor keep it busy. A subclass gives meaning to imports, assertions and
-what surrounds them (testcode.py).
+what surrounds them (stating.py, testcode.py).
 
 Left out: classes with behaviour, generators, `global`, `del`, `match`.
 """
@@ -9,8 +9,9 @@ Left out: classes with behaviour, generators, `global`, `del`, `match`.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import repeat, takewhile
 from typing import Any
 
 from selfplay.judging.reading.budget import MAX_GROWN, Budget, NotReadable
@@ -115,17 +116,15 @@ class Evaluator(Expressions):
             raise error if isinstance(error, NotReadable) else NotReadable("unreadable", str(error)) from None
 
     def on_for(self, node: ast.For, scope: Scope) -> Flow | None:
-        for item in self.budget.items(self.value(node.iter, scope)):
-            self.bind(node.target, item, scope)
-            flow = self.run(node.body, scope)
-            if flow and flow.kind == "break":
-                return None
-            if flow and flow.kind == "return":
-                return flow
-        return self.run(node.orelse, scope)
+        items = self.budget.items(self.value(node.iter, scope))
+        return self._loop(node, (self.bind(node.target, item, scope) for item in items), scope)
 
     def on_while(self, node: ast.While, scope: Scope) -> Flow | None:
-        while self.truth(self.value(node.test, scope)):
+        tests = (self.truth(self.value(node.test, scope)) for _ in repeat(None))
+        return self._loop(node, takewhile(bool, tests), scope)
+
+    def _loop(self, node: ast.For | ast.While, rounds: Iterable[object], scope: Scope) -> Flow | None:
+        for _ in rounds:
             flow = self.run(node.body, scope)
             if flow and flow.kind == "break":
                 return None
