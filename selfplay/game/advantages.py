@@ -1,13 +1,13 @@
 """Advantages by name: how much better than expected. Plain numbers in, plain numbers out.
 
-A table holds one group of episodes per row and one reward per episode; or, per turn of an episode, what it has still to
-earn after 0, 1, 2 ... cases. None is an episode that infrastructure lost: it stays None and leaves the baseline too. A
-group in which every advantage is 0 teaches nothing: it is marked, to be dropped and counted.
+A table holds one group of episodes per row and one reward per episode, or per turn of an episode. None is an episode
+that infrastructure lost: it stays None and leaves the baseline too. A group in which every advantage is 0 teaches
+nothing: it is marked, to be dropped and counted.
 
     under `group`   ((1.0, 0.0, None), (0.5, 0.5))   gives   ((0.5, -0.5, None), (0.0, 0.0)), informative (True, False)
 
 `group` and `group_std` compare with the group's own mean (GRPO, Shao et al. 2024), `running` with a moving average per
-role and place, `raw` with nothing. Left out: a learnt value function.
+role and stage, `raw` with nothing. Left out: a learnt value function.
 """
 
 from __future__ import annotations
@@ -24,17 +24,16 @@ ADVANTAGES = ("group_std", "group", "running", "raw")
 _NO_SPREAD = 1e-9  # rounding of equal rewards' mean stays below this
 
 Values = tuple[float | None, ...]
-Place = tuple[int, int]  # stage, cases already written; a whole episode's reward stands at (its stage, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class RunningMeans:
-    """Moving averages of rewards by (role, place); what `running` subtracts. A value: updating returns a new one."""
+    """Moving averages of rewards by (role, stage); what `running` subtracts. A value: updating returns a new one."""
 
-    means: Mapping[tuple[Role, Place], float] = field(default_factory=lambda: MappingProxyType({}))
+    means: Mapping[tuple[Role, int], float] = field(default_factory=lambda: MappingProxyType({}))
     decay: float = 0.9
 
-    def updated(self, key: tuple[Role, Place], rewards: Sequence[float]) -> RunningMeans:
+    def updated(self, key: tuple[Role, int], rewards: Sequence[float]) -> RunningMeans:
         if not rewards:
             return self
         batch = sum(rewards) / len(rewards)
@@ -53,9 +52,9 @@ class Advantages:
 
 @dataclass(frozen=True, slots=True)
 class TurnAdvantages:
-    """The same for turns: `values[group][episode][turn][cases written]`."""
+    """The same for rewards per turn: `values[group][episode][turn]`."""
 
-    values: tuple[tuple[tuple[Values, ...], ...], ...]
+    values: tuple[tuple[Values, ...], ...]
     informative: tuple[bool, ...]
     running: RunningMeans
 
@@ -69,52 +68,37 @@ def advantages(
     """
     _check(name)
     cells = [tuple(group) for group in groups]
-    centred, after = _centred(name, [((stage, 0), cells)], role, running)
+    centred, after = _centred(name, [(stage, cells)], role, running)
     values = [_scaled(cell, _deviation([cell])) if name == "group_std" else cell for cell in centred[0]]
     return Advantages(tuple(values), tuple(_any(cell) for cell in values), after)
 
 
 def turn_advantages(
     name: str,
-    groups: Sequence[Sequence[Sequence[Values]]],
+    groups: Sequence[Sequence[Sequence[float | None]]],
     role: Role,
     stages: Sequence[int],
     running: RunningMeans = RunningMeans(),
 ) -> TurnAdvantages:
-    """Advantages in the shape of `groups[group][episode][turn][cases written]`, whose turns were played at `stages`.
+    """One advantage per turn, from rewards `groups[group][episode][turn]` whose turns were played at `stages`.
 
-    What a turn has still to earn is compared with the group's turns of the same stage after as many cases; one that
-    wrote fewer earns 0 there. `group_std` divides by one deviation, pooled over all places and groups of the step where
-    rewards differ at all: a place's own few rewards say too little about its scale. Give the trained stages only: what is
-    not trained must not set the scale.
+    A turn is compared with the group's turns of the same stage. `group_std` divides by one deviation, pooled over all
+    stages and groups of the step where rewards differ at all: a stage's own few rewards say too little about its scale.
+    Give the trained stages only: what is not trained must not set the scale.
     """
     _check(name)
-    depth = max((len(turn) for group in groups for episode in group for turn in episode), default=0)
-    places = [(turn, written) for turn in range(len(stages)) for written in range(depth)]
-    by_place = [
-        ((stages[turn], written), [tuple(_at(episode[turn], written) for episode in group) for group in groups])
-        for turn, written in places
+    by_stage = [
+        (stage, [tuple(episode[turn] for episode in group) for group in groups]) for turn, stage in enumerate(stages)
     ]
-    columns, after = _centred(name, by_place, role, running)
+    columns, after = _centred(name, by_stage, role, running)
     if name == "group_std":
         scale = _deviation([cell for column in columns for cell in column if _any(cell)])
         columns = [[_scaled(cell, scale) for cell in column] for column in columns]
-    column = dict(zip(places, columns, strict=True))
     values = tuple(
-        tuple(
-            tuple(tuple(column[i, n][g][e] for n in range(len(turn))) for i, turn in enumerate(episode))
-            for e, episode in enumerate(group)
-        )
-        for g, group in enumerate(groups)
+        tuple(tuple(column[group][episode] for column in columns) for episode in range(len(groups[group])))
+        for group in range(len(groups))
     )
-    informative = tuple(any(_any(turn) for episode in group for turn in episode) for group in values)
-    return TurnAdvantages(values, informative, after)
-
-
-def _at(turn: Values, written: int) -> float | None:
-    if written < len(turn):
-        return turn[written]
-    return None if None in turn else 0.0
+    return TurnAdvantages(values, tuple(any(_any(episode) for episode in group) for group in values), after)
 
 
 def _check(name: str) -> None:
@@ -123,14 +107,14 @@ def _check(name: str) -> None:
 
 
 def _centred(
-    name: str, by_place: Sequence[tuple[Place, list[Values]]], role: Role, running: RunningMeans
+    name: str, by_stage: Sequence[tuple[int, list[Values]]], role: Role, running: RunningMeans
 ) -> tuple[list[list[Values]], RunningMeans]:
-    """Rewards of each place's cells minus their baseline, and the moving averages with these rewards in them."""
+    """Rewards of each stage's cells minus their baseline, and the moving averages with these rewards in them."""
     columns = []
-    for place, cells in by_place:
+    for stage, cells in by_stage:
         rewards = [reward for cell in cells for reward in _known(cell)]
-        before = running.means.get((role, place), _mean(rewards))
-        running = running.updated((role, place), rewards)
+        before = running.means.get((role, stage), _mean(rewards))
+        running = running.updated((role, stage), rewards)
         baseline = {"raw": 0.0, "running": before}
         columns.append([_minus(cell, baseline.get(name, _mean(_known(cell)))) for cell in cells])
     return columns, running

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 
 import torch
 
-from selfplay.game.episode import ROLES, Conversation, Group, Role, Turn
+from selfplay.game.episode import ROLES, Conversation, Group, Role
 from selfplay.game.rollout import PREFIX
 from selfplay.learning.policy import Policy
 from selfplay.learning.policy.adapters import Weights
-from selfplay.learning.samples import Piece, Sample, conversation_samples, micro_batches
+from selfplay.learning.samples import Sample, conversation_samples, micro_batches
 from selfplay.learning.update import k3
 
 
@@ -46,8 +46,8 @@ class Drift:
 
 def _prefix(branches: Sequence[Conversation]) -> list[Sample]:
     """The shared turns, as scored spans; they are the same in every branch."""
-    return [sample for conversation in branches[:1] for sample in conversation_samples(conversation, _piece)]
-
-
-def _piece(turn: Turn) -> list[Piece]:
-    return [(len(turn.ids), 0.0)] if turn.key.branch == PREFIX else []
+    return [
+        sample
+        for conversation in branches[:1]
+        for sample in conversation_samples(conversation, lambda turn: 0.0 if turn.key.branch == PREFIX else None)
+    ]

@@ -153,8 +153,7 @@ def train_step(run: Run, step: Step, total: int) -> None:
     credits: dict[Role, Credit] = {}
     for role in trained_roles(run.config, step):
         stages = trained_stages(step, run.config.trained_stages)
-        text = run.policy.chat.text
-        credits[role] = credit(scored, role, stages, run.credit_settings, run.running, run.ranks, text)
+        credits[role] = credit(scored, role, stages, run.credit_settings, run.running, run.ranks)
         run.running = credits[role].running
         run.policy.scale_rate(role, rate_factor(run.config, step))
         stats[role] = clipped_update(run.policy, role, credits[role].samples, run.update_settings, run.ranks)

@@ -45,30 +45,20 @@ class Sample:
         return self.ids[: max(0, min((span.start for span in self.spans), default=0) - 1)]
 
 
-Piece = tuple[int, float]  # the ids of a turn up to this many, from the piece before on, and their advantage
-
-
-def conversation_samples(conversation: Conversation, pieces: Callable[[Turn], Sequence[Piece]]) -> list[Sample]:
-    """One sample per token sequence that holds a scored turn. `pieces` of a turn; none: the turn is context."""
+def conversation_samples(conversation: Conversation, advantage: Callable[[Turn], float | None]) -> list[Sample]:
+    """One sample per token sequence that holds a scored turn. `advantage` of a turn; None: the turn is context."""
     samples: list[Sample] = []
     for turns in conversation.sequences:
         ids = tuple(i for turn in turns for part in (turn.prompt, turn.ids) for i in part)
-        spans: list[Span] = []
-        end = 0
+        spans, end = [], 0
         for turn in turns:
             start, end = end + len(turn.prompt), end + len(turn.prompt) + len(turn.ids)
-            spans += _spans(turn, start, pieces(turn))
+            value = advantage(turn)
+            if value is not None and turn.ids:
+                spans.append(Span(start, end, value, turn.logprobs))
         if spans:
             samples.append(Sample(ids, tuple(spans)))
     return samples
-
-
-def _spans(turn: Turn, offset: int, pieces: Sequence[Piece]) -> Iterator[Span]:
-    begun = 0
-    for end, advantage in pieces:
-        if end > begun:
-            yield Span(offset + begun, offset + end, advantage, turn.logprobs[begun:end])
-        begun = end
 
 
 @dataclass(frozen=True, slots=True)

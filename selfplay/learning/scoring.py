@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from selfplay.game.rewards import CaseOutcome, Earned, ProgramOutcome, RewardRule, SuiteOutcome, TurnOutcome
+from selfplay.game.rewards import CaseOutcome, ProgramOutcome, RewardRule, SuiteOutcome, TurnOutcome
 from selfplay.judging.cases import Case, Verdict
 from selfplay.judging.exam import Examined, Suite, Target, WrittenTurn
 
@@ -19,17 +19,13 @@ KILLS: frozenset[Verdict] = frozenset(("failed", "error", "timeout"))
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """One group with its rewards: one per chain, one per turn of each suite. None: lost to infrastructure.
-
-    `earned[suite][turn]`: what each case of the turn earned; empty where the rule pays whole suites.
-    """
+    """One group with its rewards: one per chain, one per turn of each suite. None: lost to infrastructure."""
 
     examined: Examined
     programs: tuple[ProgramOutcome, ...]
     suites: tuple[SuiteOutcome, ...]
     generator: tuple[float | None, ...]
     discriminator: tuple[tuple[float | None, ...], ...]
-    earned: tuple[tuple[Earned, ...], ...]
 
 
 def score(examined: Sequence[Examined], rule: RewardRule, asked: int) -> list[Scored]:
@@ -45,23 +41,19 @@ def _score(examined: Examined, rule: RewardRule, asked: int) -> Scored:
         _suite_outcome(examined, suite, read, targets, holders, asked)
         for suite, read in zip(examined.suites, examined.group.reads, strict=True)
     )
-    paid = [_paid(rule, suite) for suite in suites]
     return Scored(
         examined,
         programs,
         suites,
         tuple(rule.generator(outcome) for outcome in programs),
-        tuple(rewards for rewards, _ in paid),
-        tuple(earned for _, earned in paid),
+        tuple(_turn_rewards(rule, suite) for suite in suites),
     )
 
 
-def _paid(rule: RewardRule, suite: SuiteOutcome) -> tuple[tuple[float | None, ...], tuple[Earned, ...]]:
-    """One reward per turn, and what its cases earned; a rule for whole suites gives every turn the suite's."""
-    paid = rule.discriminator(suite)
-    if isinstance(paid, tuple):
-        return tuple(sum(earned, 0.0) for earned in paid), paid
-    return (paid,) * len(suite.turns), ((),) * len(suite.turns)
+def _turn_rewards(rule: RewardRule, suite: SuiteOutcome) -> tuple[float | None, ...]:
+    """One reward per turn; a rule for whole suites gives every turn the suite's."""
+    rewards = rule.discriminator(suite)
+    return rewards if rule.per_turn else rewards * len(suite.turns)
 
 
 def _program_outcome(examined: Examined, index: int) -> ProgramOutcome:

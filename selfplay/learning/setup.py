@@ -86,7 +86,7 @@ def update_settings(config: Config) -> UpdateSettings:
 def reward_rule(config: Config) -> RewardRule:
     """The configured rule, with the configured weight of validity where it has one."""
     rule = get_rule(config.rewards)
-    if not rule.per_case:
+    if not rule.per_turn:
         return rule
     return replace(rule, discriminator=partial(rule.discriminator, validity_weight=config.validity_weight))
 

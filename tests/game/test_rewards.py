@@ -12,7 +12,6 @@ from selfplay.errors import UnknownName
 from selfplay.game.rewards import (
     RULES,
     CaseOutcome,
-    Earned,
     ProgramOutcome,
     RewardRule,
     SuiteOutcome,
@@ -50,20 +49,12 @@ def pays(name: str, outcome: ProgramOutcome) -> float | None:
 
 
 def pays_suite(name: str, outcome: SuiteOutcome) -> float | None:
-    paid = get_rule(name).discriminator(outcome)
-    assert not isinstance(paid, tuple)
-    return paid
+    (reward,) = get_rule(name).discriminator(outcome)
+    return reward
 
 
-def earns(suite: SuiteOutcome, name: str = "adversarial") -> tuple[Earned, ...]:
-    earned = get_rule(name).discriminator(suite)
-    assert isinstance(earned, tuple)
-    return earned
-
-
-def pays_turn(*cases: CaseOutcome, unreadable: int = 0, asked: int = 2, name: str = "adversarial") -> float:
-    (turn,) = earns(SuiteOutcome((TurnOutcome(1, cases, unreadable, asked),)), name)
-    return sum(turn)
+def pays_turn(*cases: CaseOutcome, unreadable: int = 0, asked: int = 2, name: str = "adversarial") -> float | None:
+    return pays_suite(name, SuiteOutcome((TurnOutcome(1, cases, unreadable, asked),)))
 
 
 # progressive
@@ -223,10 +214,9 @@ def test_an_empty_turn_earns_nothing():
     assert pays_turn() == 0
 
 
-def test_each_case_is_paid_for_itself():
-    cases = (CaseOutcome(False), CaseOutcome(True))
-    outcome = SuiteOutcome((TurnOutcome(1, (CaseOutcome(True),), 0, 1), TurnOutcome(2, cases, 0, 2)))
-    assert earns(outcome) == ((0.6,), (0.0, 0.3))
+def test_each_turn_is_paid_for_its_own_cases():
+    outcome = SuiteOutcome((TurnOutcome(1, (CaseOutcome(True),), 0, 1), TurnOutcome(2, (CaseOutcome(False),), 0, 1)))
+    assert get_rule("adversarial").discriminator(outcome) == (0.6, 0.0)
 
 
 def test_novel_kills_pays_nothing_for_a_kill_that_the_baseline_makes():
@@ -237,7 +227,7 @@ def test_novel_kills_pays_nothing_for_a_kill_that_the_baseline_makes():
 
 def test_a_rules_weight_can_be_changed():
     mine = replace(RULES["adversarial"], discriminator=partial(adversarial.discriminator, validity_weight=0.3))
-    assert mine.discriminator(SuiteOutcome((TurnOutcome(1, (CaseOutcome(True),), 0, 1),))) == ((0.3,),)
+    assert mine.discriminator(SuiteOutcome((TurnOutcome(1, (CaseOutcome(True),), 0, 1),))) == (0.3,)
 
 
 # infrastructure
@@ -256,7 +246,7 @@ def test_a_program_lost_to_infrastructure_has_no_reward(name: str):
     assert pays(name, ProgramOutcome(False, True, lost, lost, lost)) is None
 
 
-@pytest.mark.parametrize("name", [rule.name for rule in RULES.values() if not rule.per_case])
+@pytest.mark.parametrize("name", [rule.name for rule in RULES.values() if not rule.per_turn])
 def test_a_suite_whose_program_was_lost_has_no_reward(name: str):
     turn = TurnOutcome(1, (CaseOutcome(True), CaseOutcome(True)), 0, 2)
     assert pays_suite(name, SuiteOutcome((turn,), ("infra_error", "infra_error"))) is None
@@ -288,19 +278,17 @@ def walked(walk_through) -> tuple[ProgramOutcome, SuiteOutcome]:
 def test_the_walk_through_pays(walk_through, name: str, generator: float, discriminator: tuple[float, ...]):
     played, suite_played = walked(walk_through)
     assert pays(name, played) == pytest.approx(generator)
-    if get_rule(name).per_case:
-        assert tuple(map(sum, earns(suite_played, name))) == pytest.approx(discriminator)
-    else:
-        assert pays_suite(name, suite_played) == pytest.approx(discriminator[0])
+    assert get_rule(name).discriminator(suite_played) == pytest.approx(discriminator)
 
 
 # the registry
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
-def test_a_rule_pays_per_case_or_once_as_it_says(rule: RewardRule):
+def test_a_rule_pays_per_turn_or_once_as_it_says(rule: RewardRule):
     turns = tuple(TurnOutcome(stage, (CaseOutcome(True, killed_by_baseline=()),), 0, 2) for stage in range(1, 6))
-    assert isinstance(rule.discriminator(SuiteOutcome(turns, ("passed",) * 5)), tuple) == rule.per_case
+    rewards = rule.discriminator(SuiteOutcome(turns, ("passed",) * 5))
+    assert len(rewards) == (5 if rule.per_turn else 1)
 
 
 @pytest.mark.parametrize("name", RULES)

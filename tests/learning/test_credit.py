@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
-
 import pytest
 
 from selfplay.game.advantages import RunningMeans
 from selfplay.game.episode import Conversation, Group, Role, Turn, TurnKey
-from selfplay.game.players import ByteChat
 from selfplay.game.problems import Problem
-from selfplay.game.rewards import Earned, ProgramOutcome, SuiteOutcome, TurnOutcome
-from selfplay.judging.cases import Case
-from selfplay.judging.exam import Examined, WrittenTurn
+from selfplay.game.rewards import ProgramOutcome, SuiteOutcome, TurnOutcome
+from selfplay.judging.exam import Examined
 from selfplay.learning.credit import CreditSettings, credit
 from selfplay.learning.ranks import Ranks
 from selfplay.learning.scoring import Scored
@@ -42,41 +37,16 @@ def scored(
     group = Group(PROBLEM, "both", 1, chains, tests, (0,) * len(suites))
     outcome = SuiteOutcome(tuple(TurnOutcome(stage, (), 0, 2) for stage in STAGES))
     return Scored(
-        Examined(group, (), (tuple(WrittenTurn(stage, (), (), (), 0) for stage in STAGES),) * len(suites), (), (), ()),
+        Examined(group, (), (), (), (), ()),
         (ProgramOutcome(True, True),) * len(generator),
         (outcome,) * len(suites),
         generator,
         suites,
-        (((),) * len(STAGES),) * len(suites),
     )
-
-
-def written(*suites: tuple[str, Earned]) -> Scored:
-    """Suites of one turn each: its text, an assert a line, and what each assert earned."""
-    key = TurnKey(0, "p", "discriminator", 0, 1)
-    end = ByteChat.end
-    turns = [Turn(key, (1,), (*text.encode(), end), (-0.5,) * (len(text) + 1), text, False, True) for text, _ in suites]
-    cases = [tuple(Case("assert", line, "", "==", "") for line in text.split("\n")) for text, _ in suites]
-    tests = tuple(Conversation("discriminator", (turn,)) for turn in turns)
-    read = tuple((WrittenTurn(1, own, (True,) * len(own), (), len(own)),) for own in cases)
-    return Scored(
-        Examined(Group(PROBLEM, "both", 1, (), tests, (0,) * len(tests)), (), read, (), (), ()),
-        (),
-        (),
-        (),
-        tuple((sum(earned),) for _, earned in suites),
-        tuple((earned,) for _, earned in suites),
-    )
-
-
-def by_text(group: Scored) -> list[list[tuple[str, Any]]]:
-    """What was credited, as the text of each span and its advantage."""
-    samples = credited(group, "discriminator", (1,)).samples
-    return [[(ByteChat().text(s.ids[p.start : p.end]), pytest.approx(p.advantage)) for p in s.spans] for s in samples]
 
 
 def credited(group: Scored, role: Role, stages: tuple[int, ...] = STAGES, settings: CreditSettings = GROUP):
-    return credit([group], role, stages, settings, RunningMeans(), Ranks(), ByteChat().text)
+    return credit([group], role, stages, settings, RunningMeans(), Ranks())
 
 
 def test_a_chain_has_one_advantage_on_all_its_trained_turns() -> None:
@@ -101,31 +71,6 @@ def test_a_suite_is_credited_turn_by_turn() -> None:
     group = scored((1.0,), ((1.0, 0.0, 0.0, 0.0, 0.0), (0.0, 1.0, 0.0, 0.0, 0.0)))
     first, _ = credited(group, "discriminator").samples
     assert [span.advantage for span in first.spans] == [0.5, -0.5, 0.0, 0.0, 0.0]
-
-
-def test_a_token_is_paid_for_the_cases_that_end_after_it() -> None:
-    first, second = by_text(written(("one\ntwo", (0.4, 0.2)), ("six\nten", (0.0, 0.0))))
-    assert first == [("one", 0.3), ("\ntwo", 0.1), ("", 0.0)]
-    assert second == [("six", -0.3), ("\nten", -0.1), ("", 0.0)]
-
-
-def test_who_stops_early_is_compared_with_what_the_others_still_earned() -> None:
-    first, second = by_text(written(("one\ntwo", (0.4, 0.2)), ("six", (0.4,))))
-    assert first == [("one", 0.1), ("\ntwo", 0.1), ("", 0.0)]
-    assert second == [("six", -0.1), ("", -0.1)]
-
-
-def test_before_its_first_case_ends_a_turn_is_paid_its_whole_reward() -> None:
-    group = written(("one\ntwo\nsix", (0.1, 0.2, 0.3)), ("one", (0.0,)))
-    assert by_text(group)[0][0] == ("one", (0.6 - 0.0) / 2)
-
-
-def test_a_case_whose_text_is_not_found_belongs_to_the_whole_turn() -> None:
-    group = written(("one\ntwo", (0.4, 0.2)), ("six\nten", (0.0, 0.0)))
-    (turn,) = group.examined.suites[0]
-    mended = replace(turn, cases=(replace(turn.cases[0], source="mended"), turn.cases[1]))
-    group = replace(group, examined=replace(group.examined, suites=((mended,), *group.examined.suites[1:])))
-    assert by_text(group)[0] == [("one\ntwo", 0.3), ("", 0.2)]
 
 
 def test_a_group_without_spread_is_dropped_and_counted() -> None:
@@ -157,9 +102,9 @@ class TwoRanks(Ranks):
 
 
 def test_the_pooled_deviation_looks_at_the_groups_of_all_ranks() -> None:
-    group, settings, text = scored((1.0,), ((1.0,) * 5, (0.0,) * 5)), CreditSettings("group_std"), ByteChat().text
-    alone = credit([group], "discriminator", STAGES, settings, RunningMeans(), Ranks(), text)
-    wider = [[[(5.0,)] * 5, [(0.0,)] * 5]]
-    together = credit([group], "discriminator", STAGES, settings, RunningMeans(), TwoRanks(wider), text)
+    group = scored((1.0,), ((1.0,) * 5, (0.0,) * 5))
+    alone = credit([group], "discriminator", STAGES, CreditSettings("group_std"), RunningMeans(), Ranks())
+    wider = [[(5.0,) * 5, (0.0,) * 5]]
+    together = credit([group], "discriminator", STAGES, CreditSettings("group_std"), RunningMeans(), TwoRanks(wider))
     assert alone.samples[0].spans[0].advantage == pytest.approx(1.0)
     assert together.samples[0].spans[0].advantage < 0.5

@@ -13,28 +13,32 @@ from dataclasses import dataclass
 
 from selfplay.errors import UnknownName
 from selfplay.game.rewards import adversarial, deepcoder, fractional, progressive, shifted
-from selfplay.game.rewards.outcomes import CaseOutcome, Earned, ProgramOutcome, SuiteOutcome, TurnOutcome
+from selfplay.game.rewards.outcomes import CaseOutcome, ProgramOutcome, SuiteOutcome, TurnOutcome
 
-__all__ = ["RULES", "CaseOutcome", "Earned", "ProgramOutcome", "RewardRule", "SuiteOutcome", "TurnOutcome", "get_rule"]
+__all__ = ["RULES", "CaseOutcome", "ProgramOutcome", "RewardRule", "SuiteOutcome", "TurnOutcome", "get_rule"]
 
 GeneratorRule = Callable[[ProgramOutcome], float | None]
 # Called with a SuiteOutcome; keyword parameters, such as validity_weight, are a rule's own.
-DiscriminatorRule = Callable[..., tuple[Earned, ...] | float | None]
+DiscriminatorRule = Callable[..., tuple[float | None, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class RewardRule:
     """Both players' rewards. None: infrastructure took the verdicts, and the episode leaves its group.
 
-    `discriminator` says what each case of each turn earns where `per_case`, a turn's reward being their sum; else it
-    pays the whole suite one number.
+    `discriminator` returns one reward per turn of the suite where `per_turn`, else exactly one, for the whole episode.
     """
 
     name: str
     generator: GeneratorRule
     discriminator: DiscriminatorRule
-    per_case: bool
+    per_turn: bool
     description: str
+
+
+def _episode(rule: Callable[[SuiteOutcome], float | None]) -> DiscriminatorRule:
+    """A rule for whole suites in the common shape."""
+    return lambda suite: (rule(suite),)
 
 
 _RULES = (
@@ -43,7 +47,7 @@ _RULES = (
         adversarial.generator,
         adversarial.discriminator,
         True,
-        "ours: pooled exam and baseline; per case, validity and the wrong programs that it kills, sameness priced",
+        "ours: pooled exam and baseline; per turn, valid new cases and the wrong programs they kill, sameness priced",
     ),
     RewardRule(
         "novel_kills",
@@ -55,28 +59,28 @@ _RULES = (
     RewardRule(
         "progressive",
         progressive.generator,
-        progressive.discriminator,
+        _episode(progressive.discriminator),
         False,
         "the prototype's: passed / total; (1 - pass rate) x validity",
     ),
     RewardRule(
         "shifted",
         shifted.generator,
-        shifted.discriminator,
+        _episode(shifted.discriminator),
         False,
         "the prototype's second: pass rate - 0.5; 0.4 valid - 0.6 invalid + 0.6 bug catch",
     ),
     RewardRule(
         "fractional",
         fractional.generator,
-        fractional.discriminator,
+        _episode(fractional.discriminator),
         False,
         "passed / total over right tests; share of the written cases that catch a bug",
     ),
     RewardRule(
         "deepcoder",
         deepcoder.generator,
-        deepcoder.discriminator,
+        _episode(deepcoder.discriminator),
         False,
         "1 if every test passes, else 0; 1 if some valid case fails the program, else 0",
     ),

@@ -1,7 +1,7 @@
 """`adversarial`: ours. Valid cases only, kills over many wrong targets, sameness priced, nothing for duplicates.
 
 The generator sits one exam with its whole group: the pooled valid cases, and the problem's own tests. The
-discriminator is paid per case, since a case belongs to the tokens that wrote it. `novel_kills` is the same without
+discriminator is paid per turn, since a case belongs to the turn that wrote it. `novel_kills` is the same without
 pay for kills that the problem's own tests make already. Left out: a difference reward, v(all suites) - v(all but
 this one).
 """
@@ -12,7 +12,6 @@ from math import sqrt
 
 from selfplay.game.rewards.outcomes import (
     CaseOutcome,
-    Earned,
     ProgramOutcome,
     SuiteOutcome,
     TurnOutcome,
@@ -42,8 +41,8 @@ def generator(program: ProgramOutcome) -> float | None:
     return 0.4 * exam + 0.4 * everything + 0.2 * baseline
 
 
-def discriminator(suite: SuiteOutcome, validity_weight: float = VALIDITY_WEIGHT) -> tuple[Earned, ...]:
-    """For each turn what its cases earn: their worth / the larger of the cases written and those asked for.
+def discriminator(suite: SuiteOutcome, validity_weight: float = VALIDITY_WEIGHT) -> tuple[float | None, ...]:
+    """For each turn the worth of its cases / the larger of those written and those asked for.
 
     A valid case not seen earlier in its suite is worth (validity_weight + share of the wrong targets that it kills) /
     sqrt(the group's suites that hold it), any other 0. No more cases are paid than were asked for, in the order
@@ -52,15 +51,15 @@ def discriminator(suite: SuiteOutcome, validity_weight: float = VALIDITY_WEIGHT)
     return tuple(_turn(turn, validity_weight, only_novel=False) for turn in suite.turns)
 
 
-def novel_discriminator(suite: SuiteOutcome, validity_weight: float = VALIDITY_WEIGHT) -> tuple[Earned, ...]:
+def novel_discriminator(suite: SuiteOutcome, validity_weight: float = VALIDITY_WEIGHT) -> tuple[float | None, ...]:
     """The same, where the kill of a target that the problem's own tests kill already counts nothing."""
     return tuple(_turn(turn, validity_weight, only_novel=True) for turn in suite.turns)
 
 
-def _turn(turn: TurnOutcome, validity_weight: float, only_novel: bool) -> Earned:
-    paid = [case.valid and case.fresh and i < turn.asked for i, case in enumerate(turn.cases)]
-    worth = [(validity_weight + _kills(case, only_novel)) / sqrt(case.shared) for case in turn.cases]
-    return tuple(w / max(turn.written, turn.asked) if p else 0.0 for p, w in zip(paid, worth, strict=True))
+def _turn(turn: TurnOutcome, validity_weight: float, only_novel: bool) -> float:
+    paid = (case for case in turn.cases[: turn.asked] if case.valid and case.fresh)
+    worth = sum((validity_weight + _kills(case, only_novel)) / sqrt(case.shared) for case in paid)
+    return worth / max(turn.written, turn.asked, 1)
 
 
 def _kills(case: CaseOutcome, only_novel: bool) -> float:

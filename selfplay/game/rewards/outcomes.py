@@ -13,7 +13,6 @@ from typing import Literal
 
 # The same words as the judge's. Said here as well, since the game stands below judging and imports nothing from it.
 Verdict = Literal["passed", "failed", "error", "timeout", "not_collected", "infra_error"]
-Earned = tuple[float, ...]  # by one turn: what each of its well-formed cases earns
 
 
 @dataclass(frozen=True, slots=True)
