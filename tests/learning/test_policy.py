@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -162,6 +163,22 @@ def test_adapters_of_another_rank_change_nothing(policy: Policy, tokenizer: Any,
     before = [policy.digest(role) for role in ROLES]
     with pytest.raises(PolicyError, match="another model or rank"):
         policy.load(tmp_path)
+    assert [policy.digest(role) for role in ROLES] == before
+
+
+def test_one_adapter_that_does_not_fit_keeps_the_other_out(policy: Policy, tokenizer: Any, tmp_path: Path) -> None:
+    Policy(build_model(), tokenizer, PolicySettings(rank=2)).save(tmp_path / "other")
+    with torch.no_grad():
+        next(iter(policy.adapters.parameters["generator"].values())).add_(1.0)
+    policy.save(tmp_path / "mixed")
+    with torch.no_grad():
+        next(iter(policy.adapters.parameters["generator"].values())).sub_(0.5)
+    mixed = tmp_path / "mixed" / "adapters" / "discriminator"
+    shutil.rmtree(mixed)
+    (tmp_path / "other" / "adapters" / "discriminator").rename(mixed)
+    before = [policy.digest(role) for role in ROLES]
+    with pytest.raises(PolicyError, match=r"lora_\w+\.weight is \[2, \d+\] where this policy has"):
+        policy.load(tmp_path / "mixed")
     assert [policy.digest(role) for role in ROLES] == before
 
 

@@ -17,7 +17,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from peft import LoraConfig, PeftModel, get_peft_model, load_peft_weights, set_peft_model_state_dict
+from peft import (
+    LoraConfig,
+    PeftModel,
+    get_peft_model,
+    get_peft_model_state_dict,
+    load_peft_weights,
+    set_peft_model_state_dict,
+)
 from torch.nn import Parameter
 
 from selfplay.game.episode import ROLES, Role
@@ -144,18 +151,17 @@ class Adapters:
         shutil.rmtree(old, ignore_errors=True)
 
     def load(self, folder: Path) -> None:
-        """Reads what `save` wrote, in place. Raises PolicyError where a file is missing or has other shapes."""
-        weights = {role: _read(folder / role, len(self.parameters[role])) for role in ROLES}
+        """Reads what `save` wrote, in place. Raises PolicyError, with nothing changed, where a file does not fit."""
+        weights = {role: _read(folder / role, self._saved(role)) for role in ROLES}
         for role in ROLES:
-            try:
-                with torch.no_grad():
-                    set_peft_model_state_dict(self.model, weights[role], adapter_name=role)
-            except RuntimeError as error:
-                lines = [line.strip() for line in str(error).splitlines()]
-                first = next((line for line in lines if "mismatch" in line), lines[0])  # one a tensor follows
-                raise PolicyError(f"{folder / role} was made for another model or rank: {first}") from None
+            with torch.no_grad():
+                set_peft_model_state_dict(self.model, weights[role], adapter_name=role)
             self.touch(role)
         self._rest()
+
+    def _saved(self, role: Role) -> Weights:
+        """The role's weights under the names that they are saved by."""
+        return get_peft_model_state_dict(self.model, adapter_name=role, save_embedding_layers=False)
 
     def _may_enter(self, role: Role) -> None:
         if self.active is not None or self._based:
@@ -195,12 +201,16 @@ def _named(model: PeftModel, role: Role) -> dict[str, Parameter]:
     return named
 
 
-def _read(folder: Path, expected: int) -> dict[str, torch.Tensor]:
+def _read(folder: Path, own: Weights) -> dict[str, torch.Tensor]:
     if not (folder / "adapter_model.safetensors").is_file():
         raise PolicyError(f"{folder} holds no adapter (adapter_model.safetensors is missing); name another folder")
     weights = load_peft_weights(str(folder), device="cpu")
-    if len(weights) != expected:
+    if weights.keys() != own.keys():
         raise PolicyError(
-            f"{folder} holds {len(weights)} tensors where this policy has {expected}; use the same LoRA targets"
+            f"{folder} holds {len(weights)} tensors where this policy has {len(own)}, or others; use the same LoRA targets"
         )
+    for name, tensor in own.items():
+        if weights[name].shape != tensor.shape:
+            shapes = f"{name} is {list(weights[name].shape)} where this policy has {list(tensor.shape)}"
+            raise PolicyError(f"{folder} was made for another model or rank: {shapes}")
     return weights
