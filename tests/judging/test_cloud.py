@@ -34,7 +34,7 @@ from selfplay.judging.box.zygotes import BoxUnavailable
 from selfplay.judging.boxes import open_box as open_box_of
 from selfplay.judging.cases import Execution, Limits, Task
 from selfplay.judging.cloud import CloudSettings, E2BBox, SplitBox, machine, open_split
-from selfplay.judging.cloud.batch import Batch, inside
+from selfplay.judging.cloud.batch import Batch, inside, records_of
 from selfplay.judging.cloud.faults import Kind, fault_of
 from selfplay.judging.execute import execute_tests, validate_tests_against_solution
 from selfplay.judging.judge import Job, Judge
@@ -378,10 +378,10 @@ def test_no_end_of_an_answer_can_be_missing() -> None:
     end = struct.pack("!BiIdd", 0, 0, 5, 0.0, 0.0)
     frames += struct.pack("!cI", b"E", len(end)) + end
     data = struct.pack("!cII", b"A", 0, len(frames)) + frames + struct.pack("!cII", b"Z", 1, 2) + b"{}"
-    assert [one.value for one in batch.answers(data)[0].executions] == SUMS
+    assert [one.value for one in batch.answers(records_of(data))[0].executions] == SUMS
     for length in range(len(data)):
         with pytest.raises(ValueError):
-            Batch((Order(0, 0, 2),), (TASK,), 1.0).answers(data[:length])
+            Batch((Order(0, 0, 2),), (TASK,), 1.0).answers(records_of(data[:length]))
 
 
 def hello(**missing: str) -> bytes:
@@ -392,21 +392,24 @@ def hello(**missing: str) -> bytes:
 
 
 def test_a_sandbox_says_which_walls_it_lacks() -> None:
-    assert inside(hello()).name == "jailed"
-    assert str(inside(hello(landlock="not in this kernel"))) == "confined (missing landlock: not in this kernel)"
+    assert inside(records_of(hello())).name == "jailed"
+    assert (
+        str(inside(records_of(hello(landlock="not in this kernel"))))
+        == "confined (missing landlock: not in this kernel)"
+    )
 
 
 @pytest.mark.parametrize("text", [b"", b"{}", b"[]", b'{"walls": 3}'])
 def test_a_sandbox_that_does_not_say_so_is_refused(text: bytes) -> None:
     with pytest.raises(ValueError):
-        inside(struct.pack("!cII", b"Z", 0, len(text)) + text)
+        inside(records_of(struct.pack("!cII", b"Z", 0, len(text)) + text))
 
 
 def test_walls_that_are_missing_in_the_cloud_are_announced_once(
     server: E2BServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     low = Tier("confined", (("landlock", "not in this kernel"),))
-    monkeypatch.setattr(machine, "inside", lambda data: low)
+    monkeypatch.setattr(machine, "inside", lambda records: low)
     said = Said()
     with open_box(server, said) as box:
         box.run([TASK])

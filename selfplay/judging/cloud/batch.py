@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from selfplay.judging.box import packages
@@ -22,6 +23,8 @@ MAX_BYTES = 32 << 20  # of orders in a batch; of answers after which the sandbox
 _RECORD = struct.Struct("!cII")
 _REPORT_OVERHEAD = 8192
 _PATIENCE = 60.0
+
+Record = tuple[bytes, int, bytes]  # of an answer: kind, number of the order, body
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +64,11 @@ class Batch:
         longest = max((order.count + 3) * (task.limits.output_bytes + _REPORT_OVERHEAD) for task, order in pairs)
         return MAX_BYTES + 16 * longest
 
-    def answers(self, data: bytes) -> list[Answer]:
-        """One answer per order. Raises ValueError where the bytes are not what a sound sandbox writes."""
+    def answers(self, records: Sequence[Record]) -> list[Answer]:
+        """One answer per order. Raises ValueError where the records are not what a sound sandbox writes."""
         taken: list[list[Execution]] = [[] for _ in self.orders]
         given_up: dict[int, str] = {}
-        for kind, number, body in _records(data)[:-1]:
+        for kind, number, body in records[:-1]:
             if number >= len(self.orders) or number in given_up:
                 raise ValueError(f"an answer to order {number} of {len(self.orders)}")
             if kind == b"F":
@@ -89,9 +92,9 @@ def box_files() -> dict[str, bytes]:
     return {"box.json": json.dumps(box).encode(), "batch.py": (resource("sandbox") / "batch.py").read_bytes()}
 
 
-def _records(data: bytes) -> list[tuple[bytes, int, bytes]]:
-    """All records; the last must say how many come before it."""
-    found: list[tuple[bytes, int, bytes]] = []
+def records_of(data: bytes) -> list[Record]:
+    """All records of an answer; the last must say how many come before it. Raises ValueError."""
+    found: list[Record] = []
     position = 0
     while position < len(data):
         if len(data) - position < _RECORD.size:
@@ -106,10 +109,10 @@ def _records(data: bytes) -> list[tuple[bytes, int, bytes]]:
     return found
 
 
-def inside(data: bytes) -> Tier:
+def inside(records: Sequence[Record]) -> Tier:
     """How strongly programs were confined inside the sandbox, by its own word. Raises ValueError where it has none."""
     try:
-        return tier_of(json.loads(_records(data)[-1][2]), platform="linux")
+        return tier_of(json.loads(records[-1][2]), platform="linux")
     except (LookupError, TypeError) as error:
         raise ValueError(f"the answer does not say how programs were confined: {error!r}") from None
 

@@ -72,6 +72,7 @@ class E2BBox:
         self._announce = announce
         self._announced: set[object] = set()
         self._lock = threading.Lock()
+        self._saying = threading.Lock()  # what is said once is asked by several threads
         self._shown = 0.0
         self.inside: Tier | None = None  # how the sandboxes confine programs, by their own word; None before the first
         check_requirements()
@@ -101,15 +102,16 @@ class E2BBox:
 
     def _tell(self, fault: Fault) -> None:
         """Announces a kind of trouble the first time that it comes up."""
-        if fault.kind not in self._announced:
-            self._announced.add(fault.kind)
-            self._announce(f"E2B: {fault}")
+        with self._saying:
+            if fault.kind not in self._announced:
+                self._announced.add(fault.kind)
+                self._announce(f"E2B: {fault}")
 
     def _look(self, inside: Tier | None) -> None:
         """Announces walls that are missing inside the sandboxes, when they are first seen or change."""
-        if inside is not None and inside != self.inside:
-            self.inside = inside
-            if inside.name != "jailed":
+        with self._saying:
+            changed, self.inside = inside != self.inside, inside
+            if changed and inside and inside.name != "jailed":
                 self._announce(
                     f"E2B: inside its sandboxes programs have the tier {inside}; an escape ends in that machine"
                 )

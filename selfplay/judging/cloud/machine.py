@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from selfplay.judging.box.tiers import Tier
-from selfplay.judging.cloud.batch import Answer, Batch, box_files, inside
+from selfplay.judging.cloud.batch import Answer, Batch, box_files, inside, records_of
 from selfplay.judging.cloud.faults import Fault, Kind, calling
 from selfplay.judging.cloud.settings import CloudSettings
 
@@ -47,8 +47,9 @@ class Machine:
             self.sandbox.commands.run(_COMMAND, user="root", timeout=batch.limit)
         data = self._read("answers", batch.most_bytes)
         try:
-            self.inside = inside(data)
-            return batch.answers(data)
+            records = records_of(data)
+            self.inside = inside(records)
+            return batch.answers(records)
         except ValueError as error:
             raise Fault(Kind.LOST, f"reading a batch's answers: {error}") from None
 
