@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from selfplay.game.problems import load_problems
 from selfplay.judging.box.local import LocalBox
@@ -88,6 +89,14 @@ def report(name: str, taken: Sequence[float], baseline: Sequence[float]) -> None
     print(f"{name:34} {median:9.2f} {p99:9.2f} {1e3 * len(taken) / sum(taken):10.1f} {len(taken):8} {slower:8.2f}")
 
 
+def slowest(taken: Sequence[float], suites: Sequence[Suite]) -> str:
+    """The three suites with the largest medians, and what share of a round they are."""
+    medians = {suite.name: statistics.median(own) for i, suite in enumerate(suites) if (own := taken[i :: len(suites)])}
+    top = sorted(medians, key=medians.__getitem__, reverse=True)[:3]
+    share = sum(medians[name] for name in top) / sum(medians.values())
+    return f"{', '.join(f'{name} {medians[name]:.0f}' for name in top)} ({share:.0%} of a round)"
+
+
 def ours(judge: Judge) -> Run:
     return lambda suite: judge.matrix(suite.entry_point, [suite.program], suite.cases)
 
@@ -114,17 +123,21 @@ def pytest_per_suite(folder: Path) -> Run:
     return run
 
 
-def evalplus() -> Callable[[Suite], bool] | None:
-    """EvalPlus's checker on the same calls; None where it is not installed."""
+def evalplus(suites: Sequence[Suite]) -> Callable[[Suite], bool] | None:
+    """EvalPlus's checker on the same calls, made ready beforehand; None where it is not installed."""
     try:
         from evalplus.eval import untrusted_check  # pyright: ignore[reportMissingImports]
     except ImportError:
         return None
     from selfplay.judging.values import decode
 
-    def run(suite: Suite) -> bool:
+    ready: dict[str, tuple[list[Any], list[Any]]] = {}
+    for suite in suites:
         cases = [case for case in suite.cases if case.operator == "==" and not case.view]
-        inputs, expected = [list(decode(c.arguments)) for c in cases], [decode(c.expected) for c in cases]
+        ready[suite.name] = [list(decode(c.arguments)) for c in cases], [decode(c.expected) for c in cases]
+
+    def run(suite: Suite) -> bool:
+        inputs, expected = ready[suite.name]
         seconds = [1.0] * len(inputs)  # the reference's own times, of which its limits are multiples
         said = untrusted_check("humaneval", suite.program, inputs, suite.entry_point, expected, 0, seconds)
         return said[0] == "pass"
@@ -202,7 +215,7 @@ def main() -> None:
 
 def compare(suites: Sequence[Suite], seconds: float) -> None:
     with LocalBox() as box, tempfile.TemporaryDirectory() as name:
-        judge, folder, checker = Judge(box, Limits(), recheck=0.0), Path(name), evalplus()
+        judge, folder, checker = Judge(box, Limits(), recheck=0.0), Path(name), evalplus(suites)
         systems: dict[str, Run] = {f"judge ({box.tier})": ours(judge)}
         if checker:
             systems["evalplus"] = checker
@@ -215,6 +228,7 @@ def compare(suites: Sequence[Suite], seconds: float) -> None:
                 timed(run, suites, seconds / ROUNDS, taken[system])
         for system in systems:
             report(system, taken[system], next(iter(taken.values())))
+        print(f"slowest in the judge, ms: {slowest(next(iter(taken.values())), suites)}")
         print(f"reading the tests: {reading_ms(suites):.2f} ms per suite")
         print(f"references that fail a test: judge {failing(judge, suites)}", end="")
         print(f", evalplus {sum(not checker(suite) for suite in suites)}" if checker else "")

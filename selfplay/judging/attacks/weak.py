@@ -39,7 +39,7 @@ for test in tests:
     try:
         exec(test, scope)
         verdicts.append(True)
-    except Exception:
+    except Exception:  # as the runners do that this one stands for
         verdicts.append(False)
 print(json.dumps(verdicts))
 """
