@@ -39,25 +39,25 @@ class Admission:
 def screen(
     problem: Problem,
     reading: Reading,
-    already: Iterable[tuple[object, ...]] = (),
+    already: Iterable[object] = (),
     trust_reference: bool = False,
 ) -> tuple[tuple[Case, ...], tuple[Refusal, ...]]:
     """The cases of a reading that may count, and everything refused so far, the reading's own refusals included.
 
-    `already` are keys of cases that were written before. `trust_reference` leaves domain, exceptions and
+    `already` are identities of cases that were written before. `trust_reference` leaves domain, exceptions and
     contradictions to the reference, if there is one: for a command line that has no description.
     """
-    seen = {_identity(*key) for key in already}
+    seen = set(already)
     unsettled = problem.reference_solution is None and not trust_reference
     contested = _contested(reading.cases) if unsettled else frozenset()
     kept: list[Case] = []
     refused = list(reading.refused)
     for case in reading.cases:
-        identity = _identity(*case.key)
-        reason, detail = ("duplicate", "") if identity in seen else _flaw(problem, case, trust_reference)
+        own = identity(case)
+        reason, detail = ("duplicate", "") if own in seen else _flaw(problem, case, trust_reference)
         if not reason and (case.arguments, case.view) in contested:
             reason, detail = "conflict", "another case expects something else, and no reference settles it"
-        seen.add(identity)
+        seen.add(own)
         if reason:
             refused.append(Refusal(case.name, case.source, reason, detail))
         else:
@@ -65,14 +65,18 @@ def screen(
     return tuple(kept), tuple(refused)
 
 
-def _identity(arguments: object, operator: object, expected: object, view: object) -> tuple[object, ...]:
-    """What makes two cases one: expected values that are equal in Python count as the same."""
-    if operator in ("stdout", "raises") or not isinstance(expected, str):
-        return (arguments, operator, expected, view)
+def identity(case: Case) -> tuple[object, ...]:
+    """What makes two cases one: their key, where expected values that are equal in Python count as the same."""
+    return (case.calls, case.operator, _expected(case), case.view, case.tolerance)
+
+
+def _expected(case: Case) -> str:
+    if case.operator in ("stdout", "raises", "satisfies"):
+        return case.expected
     try:
-        return (arguments, operator, canonical(load(expected)), view)
+        return canonical(load(case.expected))
     except (Mismatch, ValueError):
-        return (arguments, operator, expected, view)
+        return case.expected
 
 
 def _contested(cases: Sequence[Case]) -> frozenset[tuple[object, ...]]:
@@ -80,7 +84,7 @@ def _contested(cases: Sequence[Case]) -> frozenset[tuple[object, ...]]:
     expected: dict[tuple[object, ...], set[object]] = {}
     for case in cases:
         if case.operator in ("==", "is", "stdout", "raises"):
-            expected.setdefault((case.arguments, case.view), set()).add(_identity(*case.key)[2])
+            expected.setdefault((case.arguments, case.view), set()).add(_expected(case))
     return frozenset(key for key, values in expected.items() if len(values) > 1)
 
 

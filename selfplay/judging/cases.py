@@ -16,10 +16,12 @@ from selfplay.game.rewards.outcomes import Verdict as Verdict
 class Case:
     """One test, read to data: call the entry point with `arguments`, view the result, compare with `expected`.
 
-    `arguments`: canonical text of the encoded positional arguments (kind stdio: the stdin text itself).
-    `operator`: == != < <= > >= is is_not in not_in truthy falsy approx raises stdout
-    `expected`: canonical text of the encoded right-hand side (stdio: the expected stdout; raises: JSON list of names).
+    `arguments`: text of the call's arguments, see calls.py (kind stdio: the stdin text itself).
+    `operator`: == != < <= > >= is is_not in not_in truthy falsy approx raises stdout satisfies
+    `expected`: canonical text of the encoded right-hand side (stdio: the expected stdout; raises: JSON list of names;
+    satisfies: a condition on the results, see terms.py).
     `view`: pure steps applied to the result before comparing, e.g. ("sorted",), ("len",), ("index", "0"), ("round", "2").
+    `further`: arguments of further calls, whose results a condition relates to the first one's (satisfies only).
     """
 
     name: str
@@ -29,11 +31,17 @@ class Case:
     expected: str
     view: tuple[str, ...] = ()
     tolerance: tuple[float, float] = (0.0, 0.0)  # relative, absolute; for approx
+    further: tuple[str, ...] = ()
+
+    @property
+    def calls(self) -> tuple[str, ...]:
+        """The arguments of every call that the case needs, the first one's first."""
+        return (self.arguments, *self.further)
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What makes two cases the same: arguments, operator, expected (and view)."""
-        return (self.arguments, self.operator, self.expected, self.view)
+        """Everything that decides a verdict: two cases of one key have the same verdict on every program."""
+        return (self.calls, self.operator, self.expected, self.view, self.tolerance)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from selfplay.game.episode import Conversation, Group
 from selfplay.game.extract import Code, Tests, extract_code, extract_tests
 from selfplay.game.problems import Problem
-from selfplay.judging.admission import Admission, screen
+from selfplay.judging.admission import Admission, identity, screen
 from selfplay.judging.cases import Case, Refusal, Verdict
 from selfplay.judging.judge import Job, Judge
 from selfplay.judging.reading import Reading, problem_cases, read_cases, read_stdin_cases
@@ -129,7 +129,7 @@ class _Read:
 def _read_suite(problem: Problem, suite: Conversation) -> list[_Read]:
     """A case that the suite held earlier is a duplicate."""
     turns: list[_Read] = []
-    already: list[tuple[object, ...]] = []
+    already: list[object] = []
     for turn in suite.turns:
         tests = extract_tests(turn.text, problem)
         if problem.kind == "stdio":
@@ -137,7 +137,7 @@ def _read_suite(problem: Problem, suite: Conversation) -> list[_Read]:
         else:
             reading = read_cases(tests.source, problem.entry_point, problem.signature)
         screened, refused = screen(problem, reading, already)
-        already += [case.key for case in screened]
+        already += [identity(case) for case in screened]
         turns.append(_Read(turn.stage, tests, reading, screened, refused))
     return turns
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from selfplay.game.problems import Contract, Problem
-from selfplay.judging.admission import Admission, admit, is_vacuous, screen
+from selfplay.judging.admission import Admission, admit, identity, is_vacuous, screen
 from selfplay.judging.cases import Case, Execution
 from selfplay.judging.reading import read_cases
 from selfplay.judging.values import encode, load
@@ -45,7 +45,7 @@ def test_a_duplicate_is_refused(second: str, same: bool) -> None:
 
 def test_a_case_written_in_an_earlier_turn_is_a_duplicate() -> None:
     earlier = read_cases("assert f([1]) == 1", "f").cases
-    kept, refused = screen(PROBLEM, read_cases("assert f([1]) == 1", "f"), {case.key for case in earlier})
+    kept, refused = screen(PROBLEM, read_cases("assert f([1]) == 1", "f"), {identity(case) for case in earlier})
     assert (kept, [refusal.reason for refusal in refused]) == ((), ["duplicate"])
 
 
