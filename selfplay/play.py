@@ -45,7 +45,7 @@ def _play(config: Config, wanted: str | None) -> str:
         name = config.model or "the embedded player"
         return play_and_show(setup.open_player(config), name, problem, prompts, sampling, judge)
     finally:
-        judge.box.close()
+        judge.close()
 
 
 def choose(config: Config, wanted: str | None) -> Problem:

@@ -2,51 +2,37 @@
 
 Programs and tests are read from text, the reference settles which cases are admitted, and one matrix per problem says
 what every program does on every case. All problems of a step share two calls of the box: the reference on what was
-written, then programs and mutants on what can be called. Nothing here pays anybody: rewards are computed from what this
-module returns.
+written, then programs and mutants on what counts. Cases that were refused never run beside others: one out of the domain
+may spoil what a right program remembers. Where a reward rule counts them, they run apart. Nothing here pays anybody:
+rewards are computed from what this module returns.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from selfplay.game.episode import Conversation, Group
-from selfplay.game.extract import Code, Tests, extract_code, extract_tests
+from selfplay.game.extract import Code
 from selfplay.game.problems import Problem
-from selfplay.judging.admission import Admission, identity, screen
-from selfplay.judging.cases import Case, Refusal, Verdict
-from selfplay.judging.judge import Job, Judge
-from selfplay.judging.reading import Reading, problem_cases, read_cases, read_stdin_cases
+from selfplay.judging.cases import Case, Verdict
+from selfplay.judging.judge import Job, Judge, Matrix
+from selfplay.judging.reading import problem_cases
 from selfplay.judging.targets import MutantBank
+from selfplay.judging.turns import Suite, WrittenTurn, screened_of, settled
 
+__all__ = ["Examined", "Suite", "Target", "WrittenTurn", "admitted_of", "examine", "read_suites"]
 
-@dataclass(frozen=True, slots=True)
-class WrittenTurn:
-    """One discriminator's turn, read. `cases` are the well-formed ones in order, `valid` the admitted among them.
-
-    `written` counts every case of the turn, unreadable ones included; `refused` says why the others do not count.
-    """
-
-    stage: int
-    cases: tuple[Case, ...]
-    valid: tuple[bool, ...]
-    refused: tuple[Refusal, ...]
-    written: int
-    critique: str = ""
-    salvaged: int = 0
-
-
-Target = Mapping[tuple[object, ...], Verdict]  # what a program does, by case key
+Target = Mapping[tuple[object, ...], Verdict]  # what a program does, by case key; only cases that it ran
 
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """One group, judged. Verdicts are looked up by case key; `targets` are wrong programs and mutants, as verdicts."""
+    """One group, judged. Verdicts are looked up by case key; `mutants` are wrong programs of the reference, as verdicts."""
 
     group: Group
     programs: tuple[Code, ...]
-    suites: tuple[tuple[WrittenTurn, ...], ...]
+    suites: tuple[Suite, ...]
     baseline: tuple[Case, ...]
     verdicts: tuple[Target, ...]  # by program, then by case key
     mutants: tuple[Target, ...]
@@ -57,103 +43,86 @@ class Examined:
         valid = {case.key: case for suite in self.suites for case in admitted_of(suite)}
         return tuple(valid.values())
 
+    @property
+    def refused(self) -> tuple[Case, ...]:
+        """Well-formed cases that no suite of the group got admitted."""
+        admitted = {case.key for case in self.admitted}
+        written = {case.key: case for suite in self.suites for turn in suite for case in turn.cases}
+        return tuple(case for key, case in written.items() if key not in admitted)
+
     def on(self, program: int, cases: Sequence[Case]) -> tuple[Verdict, ...]:
-        """What one program does on some cases."""
-        return tuple(self.verdicts[program][case.key] for case in cases)
+        """What one program does on those of the cases that it ran."""
+        row = self.verdicts[program]
+        return tuple(row[case.key] for case in cases if case.key in row)
 
 
-def admitted_of(suite: Sequence[WrittenTurn]) -> list[Case]:
+def admitted_of(suite: Suite) -> list[Case]:
     """The valid cases of a suite, each once, in order of appearance."""
-    valid = {case.key: case for turn in suite for case, ok in zip(turn.cases, turn.valid, strict=True) if ok}
-    return list(valid.values())
+    return list({case.key: case for turn in suite for case in turn.admitted}.values())
 
 
-Suite = tuple[WrittenTurn, ...]
+def examine(
+    groups: Sequence[Group], judge: Judge, bank: MutantBank | None = None, refused: bool = False
+) -> list[Examined]:
+    """Judge every group of a step; with a `bank`, the mutants of each reference are targets as well.
 
-
-def examine(groups: Sequence[Group], judge: Judge, bank: MutantBank | None = None) -> list[Examined]:
-    """Judge every group of a step; with a `bank`, the mutants of each reference are targets as well."""
+    `refused`: the group's programs also run the cases that do not count, apart from the others.
+    """
     suites = read_suites([(group.problem, group.suites) for group in groups], judge)
-    programs = [tuple(extract_code(chain.turns[-1].text, group.problem) for chain in group.chains) for group in groups]
-    baselines = [problem_cases(group.problem, "baseline").cases for group in groups]
     mutants = bank.mutants([group.problem for group in groups], judge) if bank else [()] * len(groups)
-    jobs: list[Job] = []
-    for group, own, written, baseline, wrong in zip(groups, programs, suites, baselines, mutants, strict=True):
-        cases = {
-            case.key: case for case in (*baseline, *(c for suite in written for turn in suite for c in turn.cases))
-        }
-        sources = (*(code.source or "" for code in own), *wrong)
-        jobs.append(Job(group.problem.entry_point, sources, tuple(cases.values()), group.problem.imports, wrong))
-    return [
-        _examined(group, own, written, baseline, job, matrix.verdicts)
-        for group, own, written, baseline, job, matrix in zip(
-            groups, programs, suites, baselines, jobs, judge.matrices(jobs), strict=True
+    read = [
+        Examined(
+            group,
+            tuple(judge.desk.code(group.problem, chain.turns[-1].text) for chain in group.chains),
+            own,
+            problem_cases(group.problem, "baseline").cases,
+            (),
+            (),
         )
+        for group, own in zip(groups, suites, strict=True)
     ]
+    jobs = [_job(each, wrong) for each, wrong in zip(read, mutants, strict=True)]
+    apart = [_refused_job(each) for each in read] if refused else []
+    matrices = judge.matrices([*jobs, *apart])
+    counted, others = matrices[: len(jobs)], matrices[len(jobs) :] or [None] * len(jobs)
+    return [_with_verdicts(each, matrix, other) for each, matrix, other in zip(read, counted, others, strict=True)]
 
 
-def _examined(
-    group: Group,
-    programs: tuple[Code, ...],
-    suites: tuple[Suite, ...],
-    baseline: tuple[Case, ...],
-    job: Job,
-    verdicts: Sequence[Sequence[Verdict]],
-) -> Examined:
-    rows: tuple[Target, ...] = tuple({case.key: v for case, v in zip(job.cases, row, strict=True)} for row in verdicts)
-    return Examined(group, programs, suites, baseline, rows[: len(programs)], rows[len(programs) :])
+def _job(examined: Examined, wrong: tuple[str, ...]) -> Job:
+    problem = examined.group.problem
+    cases = {case.key: case for case in (*examined.baseline, *examined.admitted)}
+    return Job(problem.entry_point, (*_sources(examined), *wrong), tuple(cases.values()), problem.imports, wrong)
+
+
+def _refused_job(examined: Examined) -> Job:
+    problem = examined.group.problem
+    return Job(problem.entry_point, _sources(examined), examined.refused, problem.imports)
+
+
+def _sources(examined: Examined) -> tuple[str, ...]:
+    return tuple(code.source or "" for code in examined.programs)
+
+
+def _with_verdicts(examined: Examined, counted: Matrix, other: Matrix | None) -> Examined:
+    own = len(examined.programs)
+    cases = {case.key: case for case in (*examined.baseline, *examined.admitted)}
+    rows = [dict(zip(cases, row, strict=True)) for row in counted.verdicts]
+    if other is not None:
+        keys = [case.key for case in examined.refused]
+        rows[:own] = [dict(zip(keys, row, strict=True)) | a for a, row in zip(rows, other.verdicts, strict=False)]
+    return replace(examined, verdicts=tuple(rows[:own]), mutants=tuple(rows[own:]))
 
 
 def read_suites(written: Sequence[tuple[Problem, Sequence[Conversation]]], judge: Judge) -> list[tuple[Suite, ...]]:
     """Read and admit the suites of many problems, the references run in one call of the box."""
-    read = [[_read_suite(problem, suite) for suite in suites] for problem, suites in written]
-    cases = [tuple({c.key: c for suite in suites for turn in suite for c in turn.screened}.values()) for suites in read]
-    admissions = judge.admit([(problem, own) for (problem, _), own in zip(written, cases, strict=True)])
-    return [
-        tuple(tuple(_settled(turn, admission) for turn in suite) for suite in suites)
-        for suites, admission in zip(read, admissions, strict=True)
+    read = [
+        [judge.desk.suite(problem, [(turn.stage, turn.text) for turn in suite.turns]) for suite in suites]
+        for problem, suites in written
     ]
-
-
-@dataclass(frozen=True, slots=True)
-class _Read:
-    """One turn before the reference has spoken: what could be read, what of it passed the screen, what was refused."""
-
-    stage: int
-    tests: Tests
-    reading: Reading
-    screened: tuple[Case, ...]
-    refused: tuple[Refusal, ...]
-
-
-def _read_suite(problem: Problem, suite: Conversation) -> list[_Read]:
-    """A case that the suite held earlier is a duplicate."""
-    turns: list[_Read] = []
-    already: list[object] = []
-    for turn in suite.turns:
-        tests = extract_tests(turn.text, problem)
-        if problem.kind == "stdio":
-            reading = read_stdin_cases(tests.stdin, problem.tolerance)
-        else:
-            reading = read_cases(tests.source, problem.entry_point, problem.signature)
-        screened, refused = screen(problem, reading, already)
-        already += [identity(case) for case in screened]
-        turns.append(_Read(turn.stage, tests, reading, screened, refused))
-    return turns
-
-
-def _settled(turn: _Read, admission: Admission) -> WrittenTurn:
-    """The turn with the reference's word on each of its cases."""
-    admitted = {case.key for case in admission.admitted}
-    failing = {refusal.source: refusal for refusal in admission.refused}
-    screened = {id(case) for case in turn.screened}
-    late = tuple(failing[case.source] for case in turn.screened if case.key not in admitted and case.source in failing)
-    return WrittenTurn(
-        turn.stage,
-        turn.reading.cases,
-        tuple(id(case) in screened and case.key in admitted for case in turn.reading.cases),
-        (*turn.refused, *late),
-        turn.reading.written + turn.tests.dropped,
-        turn.tests.critique,
-        turn.tests.salvaged,
-    )
+    asked = [
+        (problem, [screened_of(suite) for suite in suites]) for (problem, _), suites in zip(written, read, strict=True)
+    ]
+    return [
+        tuple(settled(suite, admission.refusals) for suite, admission in zip(suites, own, strict=True))
+        for suites, own in zip(read, judge.admit(asked), strict=True)
+    ]

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from itertools import chain as flatten
 
 from selfplay.game.episode import Conversation
-from selfplay.game.extract import extract_code
 from selfplay.game.players import Player
 from selfplay.game.problems import Problem
 from selfplay.game.prompts import Prompts
@@ -65,19 +64,18 @@ class Evaluator:
     def record_opponent(self, player: Player, problems: Sequence[Problem]) -> Opponent:
         """Play the chains, and keep the wrong programs, that every later evaluation is held against."""
         chains = self.chains(player, problems, self.samples, OPPONENT, 1.0)
-        passed = self.passed(problems, chains)
+        programs = self.programs(problems, chains)
+        passed = self.passed(problems, programs)
         wrong = {
-            problem.id: tuple(
-                sorted({program for program, right in _programs(problem, own, marks) if program and not right})
-            )
-            for problem, own, marks in zip(problems, chains, passed, strict=True)
+            problem.id: tuple(sorted({source for source, right in zip(own, marks, strict=True) if source and not right}))
+            for problem, own, marks in zip(problems, programs, passed, strict=True)
         }
         return Opponent({problem.id: own[0] for problem, own in zip(problems, chains, strict=True)}, wrong)
 
     def measure(self, player: Player, problems: Sequence[Problem], opponent: Opponent) -> list[Measured]:
         sampled = self.chains(player, problems, self.samples, EVALUATION, 1.0)
         greedy = self.chains(player, problems, 1, EVALUATION, 0.0)
-        correct, best = self.passed(problems, sampled), self.passed(problems, greedy)
+        correct, best = (self.passed(problems, self.programs(problems, chains)) for chains in (sampled, greedy))
         tests = self._tests(player, problems, opponent)
         return [
             replace(test, correct=tuple(right), greedy=first[0])
@@ -92,13 +90,21 @@ class Evaluator:
         played = converse(player, self.prompts, seats, self.stages, sampling)
         return [played[i * count : (i + 1) * count] for i in range(len(problems))]
 
-    def passed(self, problems: Sequence[Problem], chains: Sequence[Sequence[Conversation]]) -> list[list[bool]]:
-        """Whether each chain's program passes every baseline and hidden case."""
+    def programs(
+        self, problems: Sequence[Problem], chains: Sequence[Sequence[Conversation]]
+    ) -> list[tuple[str, ...]]:
+        """Each chain's program, "" where it holds none."""
+        return [
+            tuple(self.judge.desk.code(problem, chain.turns[-1].text).source or "" for chain in own)
+            for problem, own in zip(problems, chains, strict=True)
+        ]
+
+    def passed(self, problems: Sequence[Problem], programs: Sequence[tuple[str, ...]]) -> list[list[bool]]:
+        """Whether each program passes every baseline and hidden case."""
         jobs = []
-        for problem, own in zip(problems, chains, strict=True):
+        for problem, own in zip(problems, programs, strict=True):
             cases = (*problem_cases(problem, "baseline").cases, *problem_cases(problem, "hidden").cases)
-            programs = tuple(extract_code(c.turns[-1].text, problem).source or "" for c in own)
-            jobs.append(Job(problem.entry_point, programs, cases, problem.imports))
+            jobs.append(Job(problem.entry_point, own, cases, problem.imports))
         return [
             [bool(verdicts) and all(v == "passed" for v in verdicts) for verdicts in matrix.verdicts]
             for matrix in self.judge.matrices(jobs)
@@ -134,10 +140,6 @@ class Evaluator:
 def _made(kinds: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
     """The mutants among the targets: they are made from the reference."""
     return tuple(flatten.from_iterable(kinds[family] for family in KEPT))
-
-
-def _programs(problem: Problem, chains: Sequence[Conversation], marks: Sequence[bool]) -> list[tuple[str | None, bool]]:
-    return [(extract_code(c.turns[-1].text, problem).source, right) for c, right in zip(chains, marks, strict=True)]
 
 
 def _measured(

@@ -58,7 +58,7 @@ def _turn_rewards(rule: RewardRule, suite: SuiteOutcome) -> tuple[float | None, 
 
 def _program_outcome(examined: Examined, index: int) -> ProgramOutcome:
     well_formed = {case.key: case for suite in examined.suites for turn in suite for case in turn.cases}
-    everything = examined.on(index, (*examined.baseline, *well_formed.values()))
+    everything = tuple(examined.verdicts[index].values())
     return ProgramOutcome(
         has_code=examined.programs[index].source is not None,
         collected=any(v != "not_collected" for v in everything) or not everything,
@@ -104,13 +104,19 @@ def _suite_outcome(
                     killed=tuple(kills(target, case) for target in targets),
                     killed_by_baseline=by_baseline,
                     shared=holders[case.key],
-                    program_failed=examined.on(read, (case,))[0] in KILLS,
+                    program_failed=_failed(examined, read, case),
                 )
             )
             seen.add(case.key)
         turns.append(TurnOutcome(turn.stage, tuple(cases), _unreadable(turn), asked))
     every = [case for turn in suite for case in turn.cases]
     return SuiteOutcome(tuple(turns), examined.on(read, every))
+
+
+def _failed(examined: Examined, program: int, case: Case) -> bool | None:
+    """Whether a program fails a case; None where it did not run it."""
+    verdict = examined.verdicts[program].get(case.key)
+    return None if verdict is None else verdict in KILLS
 
 
 def _unreadable(turn: WrittenTurn) -> int:

@@ -12,7 +12,6 @@ from pathlib import Path
 from selfplay.config import Config, configure
 from selfplay.config.layers import EMBEDDED
 from selfplay.errors import SelfplayError
-from selfplay.game.extract import extract_code
 from selfplay.judging.judge import Job
 from selfplay.judging.reading import problem_cases
 from selfplay.judging.targets import MutantBank
@@ -31,20 +30,16 @@ def measure(config: Config, split: str) -> dict[str, Estimate]:
         evaluator = Evaluator(judge, prompts, MutantBank(), table, (1, 2, 3, 4, 5), config.eval_samples)
         told = figures(evaluator.measure(player, problems, evaluator.record_opponent(player, problems)))
         chains = evaluator.chains(player, problems, config.eval_samples, EVALUATION, 1.0)
-        passed = evaluator.passed(problems, chains)
+        programs = evaluator.programs(problems, chains)
         wrong = [
-            [
-                extract_code(chain.turns[-1].text, problem).source or ""
-                for chain, right in zip(own, marks, strict=True)
-                if not right
-            ]
-            for problem, own, marks in zip(problems, chains, passed, strict=True)
+            [source for source, right in zip(own, marks, strict=True) if not right]
+            for own, marks in zip(programs, evaluator.passed(problems, programs), strict=True)
         ]
         jobs = [Job(p.entry_point, tuple(own), problem_cases(p).cases) for p, own in zip(problems, wrong, strict=True)]
         # A matrix has one row per program given, equal ones included.
         caught = [sum(any(v != "passed" for v in row) for row in m.verdicts) for m in judge.matrices(jobs)]
     finally:
-        judge.box.close()
+        judge.close()
     return told | {"caught_by_baseline": ratio(caught, [len(own) for own in wrong])}
 
 

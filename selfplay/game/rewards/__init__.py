@@ -27,6 +27,7 @@ class RewardRule:
     """Both players' rewards. None: infrastructure took the verdicts, and the episode leaves its group.
 
     `discriminator` returns one reward per turn of the suite where `per_turn`, else exactly one, for the whole episode.
+    `counts_refused`: the rule asks what programs do on well-formed cases that are not valid, so these have to run too.
     """
 
     name: str
@@ -34,6 +35,7 @@ class RewardRule:
     discriminator: DiscriminatorRule
     per_turn: bool
     description: str
+    counts_refused: bool = False
 
 
 def _episode(rule: Callable[[SuiteOutcome], float | None]) -> DiscriminatorRule:
@@ -62,6 +64,7 @@ _RULES = (
         _episode(progressive.discriminator),
         False,
         "the prototype's: passed / total; (1 - pass rate) x validity",
+        counts_refused=True,
     ),
     RewardRule(
         "shifted",
@@ -69,6 +72,7 @@ _RULES = (
         _episode(shifted.discriminator),
         False,
         "the prototype's second: pass rate - 0.5; 0.4 valid - 0.6 invalid + 0.6 bug catch",
+        counts_refused=True,
     ),
     RewardRule(
         "fractional",
