@@ -24,12 +24,12 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from selfplay.judging.box.tiers import Tier, tier_of
 from selfplay.judging.box.wire import INFRA, BoxFailed, Order, allowance, conclude, frames, orders, pack
 from selfplay.judging.box.zygotes import BoxUnavailable, Zygote
-from selfplay.judging.cases import Execution, Task
+from selfplay.judging.cases import Box, Execution, Task
 
 _AHEAD = 2  # orders a zygote may hold: one runs, one waits in the pipe
 _PATIENCE = 30.0  # seconds beyond every limit after which a silent zygote is given up
@@ -45,7 +45,7 @@ def _close_all() -> None:
         box.close()
 
 
-class LocalBox:
+class LocalBox(Box):
     """Runs tasks on `workers` zygotes. `tier` names what confines them, `confinement` says it in full.
 
     `jail=False` leaves the walls out, for demonstrations. Raises BoxUnavailable where nothing can be started.
@@ -74,10 +74,10 @@ class LocalBox:
         """The zygotes' process ids."""
         return [zygote.process.pid for slot in self._slots for zygote in slot]
 
-    def run(self, tasks: Sequence[Task]) -> list[tuple[Execution, ...]]:
-        """One execution per input of each task, in order. Failures of the box are `infra_error`, never raised."""
+    def stream(self, tasks: Sequence[Task]) -> Iterator[tuple[int, tuple[Execution, ...]]]:
+        """See Box. Raises RuntimeError where this thread has not finished an earlier stream."""
         with self._lock:
-            return _Run(self._slots, tasks, self._start).finish()
+            yield from _Run(self._slots, tasks, self._start).stream()
 
     def _start(self, imports: tuple[str, ...]) -> Zygote:
         """A further zygote; one that came up with weaker walls than the first is refused."""
@@ -108,21 +108,27 @@ class _Run:
         self.slots, self.tasks, self.start = slots, tasks, start
         self.results: list[list[Execution | None]] = [[None] * len(task.inputs) for task in tasks]
         self.waiting = deque(itertools.chain.from_iterable(map(orders, range(len(tasks)), tasks)))
+        self.done: deque[int] = deque()  # tasks that wait to be told
         self.selector = selectors.DefaultSelector()
         self.active: set[Zygote] = set()
 
-    def finish(self) -> list[tuple[Execution, ...]]:
+    def stream(self) -> Iterator[tuple[int, tuple[Execution, ...]]]:
         try:
+            yield from ((index, ()) for index, row in enumerate(self.results) if not row)
             while self.waiting or any(zygote.orders for zygote in self.active):
                 self._hand_out()
                 self._exchange()
+                while self.done:
+                    index = self.done.popleft()
+                    row = tuple(execution or INFRA for execution in self.results[index])
+                    self.results[index].clear()
+                    yield index, row
         except BaseException:  # an interrupt leaves half-told frames: no zygote can be used again
             for zygote in [zygote for slot in self.slots for zygote in slot]:
                 self._discard(zygote)
             raise
         finally:
             self.selector.close()
-        return [tuple(execution or INFRA for execution in row) for row in self.results]
 
     # ---- handing out ----
 
@@ -271,6 +277,8 @@ class _Run:
 
     def _note(self, order: Order, executions: list[Execution]) -> None:
         self.results[order.task][order.first : order.first + len(executions)] = executions
+        if None not in self.results[order.task]:
+            self.done.append(order.task)
 
 
 def probe() -> Tier:

@@ -19,13 +19,13 @@ import sys
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 
 from selfplay.judging.box.tiers import Tier
 from selfplay.judging.box.wire import INFRA, Order, orders
 from selfplay.judging.box.zygotes import BoxUnavailable
-from selfplay.judging.cases import Execution, Task
+from selfplay.judging.cases import Box, Execution, Task
 from selfplay.judging.cloud.batch import MAX_BYTES, MAX_ORDERS, Answer, Batch
 from selfplay.judging.cloud.faults import Fault, Kind
 from selfplay.judging.cloud.pool import Pool
@@ -59,7 +59,7 @@ class CloudUnavailable(BoxUnavailable):
         self.passing = passing
 
 
-class E2BBox:
+class E2BBox(Box):
     """Runs tasks in E2B sandboxes, created when there is something to run. Safe to use from several threads.
 
     Raises BoxUnavailable where the SDK or the key is missing, the key is refused, or E2B does not answer.
@@ -95,10 +95,10 @@ class E2BBox:
         """Sandboxes created so far."""
         return self._pool.created
 
-    def run(self, tasks: Sequence[Task]) -> list[tuple[Execution, ...]]:
-        """One execution per input of each task, in order. Failures of the cloud are `infra_error`, never raised."""
+    def stream(self, tasks: Sequence[Task]) -> Iterator[tuple[int, tuple[Execution, ...]]]:
+        """See Box. Failures of the cloud are `infra_error`, never raised."""
         with self._lock:
-            return _Run(self._pool, tasks, self.settings, self._tell, self._look).finish()
+            yield from enumerate(_Run(self._pool, tasks, self.settings, self._tell, self._look).finish())
 
     def _tell(self, fault: Fault) -> None:
         """Announces a kind of trouble the first time that it comes up."""
