@@ -97,12 +97,16 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """What one call did. `value`: canonical text of the returned value (stdio: what it printed)."""
+    """What one call did. `value`: canonical text of the returned value (stdio: what it printed).
+
+    `detail`: where the program did not load, what its exception said and the line, in the program's own words.
+    """
 
     status: Literal["returned", "raised", "timeout", "crashed", "not_collected", "infra_error"]
     value: str = ""
     exception: tuple[str, ...] = ()  # names of the exception's classes, most derived first
     seconds: float = 0.0
+    detail: str = ""
 
 
 class Box(Protocol):

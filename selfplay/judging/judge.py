@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import NamedTuple
 
 from selfplay.game.problems import Problem
 from selfplay.judging.admission import Admission
@@ -31,6 +32,13 @@ PROBES = 12  # inputs on which a reference shows what else it returns
 _AT_ONCE = 4 << 20  # bytes of answers that may wait to be compared
 
 Row = tuple[Verdict, ...]
+
+
+class Seen(NamedTuple):
+    """What became of one program before one job's cases."""
+
+    verdicts: Row
+    why: str  # it does not load; empty where it does
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +57,10 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """Verdicts, a row for each program and a column for each case."""
+    """Verdicts, a row for each program and a column for each case; `why` says for each program why it does not load."""
 
     verdicts: tuple[Row, ...]
+    why: tuple[str, ...] = ()
 
 
 Sitting = tuple[int, Task]  # one program before the cases of the job with this number
@@ -89,7 +98,8 @@ class Judge:
         found = self._judged(jobs, sittings)
         self._look_at_order(jobs, sittings, found)
         self._look_again(sittings)
-        return [Matrix(tuple(found[number, task] for task in tasks)) for number, tasks in enumerate(rows)]
+        seen = [[found[number, task] for task in tasks] for number, tasks in enumerate(rows)]
+        return [Matrix(tuple(one.verdicts for one in own), tuple(one.why for one in own)) for own in seen]
 
     def _tasks(self, job: Job) -> list[Task]:
         inputs = tuple(dict.fromkeys(call for case in job.cases for call in case.calls))
@@ -100,9 +110,9 @@ class Judge:
 
     # ---- running and comparing ----
 
-    def _judged(self, jobs: Sequence[Job], sittings: Sequence[Sitting]) -> dict[Sitting, Row]:
+    def _judged(self, jobs: Sequence[Job], sittings: Sequence[Sitting]) -> dict[Sitting, Seen]:
         """The row of each sitting. Answers wait until their job is complete or they are many, and are compared together."""
-        found: dict[Sitting, Row] = {}
+        found: dict[Sitting, Seen] = {}
         faced: dict[Task, list[int]] = {}  # the jobs of each task: equal programs before equal inputs run once
         for number, task in sittings:
             faced.setdefault(task, []).append(number)
@@ -113,7 +123,8 @@ class Judge:
         def compare() -> None:
             for number, own in waiting.items():
                 rows = self.desk.verdicts(jobs[number].cases, [ran for _, ran in own])
-                found.update(((number, task), row) for (task, _), row in zip(own, rows, strict=True))
+                for (task, ran), row in zip(own, rows, strict=True):
+                    found[number, task] = Seen(row, _why(ran.values()))
             waiting.clear()
 
         for index, executions in self.stream(tasks):
@@ -149,7 +160,7 @@ class Judge:
 
     # ---- can verdicts be trusted to repeat? ----
 
-    def _look_at_order(self, jobs: Sequence[Job], sittings: Sequence[Sitting], found: dict[Sitting, Row]) -> None:
+    def _look_at_order(self, jobs: Sequence[Job], sittings: Sequence[Sitting], found: dict[Sitting, Seen]) -> None:
         """Calls programs that may keep state in reversed order; those that then differ run a case per child."""
         several = [(number, task) for number, task in sittings if task.entry_point and len(task.inputs) > 1]
         sources = list(dict.fromkeys(task.source for _, task in several))
@@ -212,9 +223,18 @@ def _probes(problem: Problem) -> tuple[str, ...]:
     return probe_inputs(problem, problem_cases(problem).cases, PROBES)
 
 
-def _differ(a: Row, b: Row) -> bool:
-    """Whether two rows tell different stories; what infrastructure took tells none."""
-    return any(x != y for x, y in zip(a, b, strict=True) if "infra_error" not in (x, y))
+def _why(executions: Iterable[Execution]) -> str:
+    """Why a program does not load: the exception's class and what it said."""
+    for one in executions:
+        if one.status == "not_collected":
+            name = one.exception[0] if one.exception else "it ended while it was loaded"
+            return f"{name}: {one.detail}" if one.detail else name
+    return ""
+
+
+def _differ(a: Seen, b: Seen) -> bool:
+    """Whether two runs tell different stories; what infrastructure took tells none."""
+    return any(x != y for x, y in zip(a.verdicts, b.verdicts, strict=True) if "infra_error" not in (x, y))
 
 
 def _is_sampled(task: Task, share: float) -> bool:

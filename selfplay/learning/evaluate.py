@@ -67,7 +67,9 @@ class Evaluator:
         programs = self.programs(problems, chains)
         passed = self.passed(problems, programs)
         wrong = {
-            problem.id: tuple(sorted({source for source, right in zip(own, marks, strict=True) if source and not right}))
+            problem.id: tuple(
+                sorted({source for source, right in zip(own, marks, strict=True) if source and not right})
+            )
             for problem, own, marks in zip(problems, programs, passed, strict=True)
         }
         return Opponent({problem.id: own[0] for problem, own in zip(problems, chains, strict=True)}, wrong)
@@ -90,9 +92,7 @@ class Evaluator:
         played = converse(player, self.prompts, seats, self.stages, sampling)
         return [played[i * count : (i + 1) * count] for i in range(len(problems))]
 
-    def programs(
-        self, problems: Sequence[Problem], chains: Sequence[Sequence[Conversation]]
-    ) -> list[tuple[str, ...]]:
+    def programs(self, problems: Sequence[Problem], chains: Sequence[Sequence[Conversation]]) -> list[tuple[str, ...]]:
         """Each chain's program, "" where it holds none."""
         return [
             tuple(self.judge.desk.code(problem, chain.turns[-1].text).source or "" for chain in own)

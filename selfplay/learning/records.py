@@ -141,7 +141,12 @@ def _episode(group: Scored, step: Step, chain: int, suite: int | None) -> dict[s
             "discriminator": _conversation(examined.group.suites[suite]),
             "discriminator_rewards": group.discriminator[suite],
             "cases": [
-                {"source": case.source, "stage": turn.stage, "admitted": ok, "verdict": examined.verdicts[chain].get(case.key)}
+                {
+                    "source": case.source,
+                    "stage": turn.stage,
+                    "admitted": ok,
+                    "verdict": examined.verdicts[chain].get(case.key),
+                }
                 for turn in examined.suites[suite]
                 for case, ok in zip(turn.cases, turn.valid, strict=True)
             ],

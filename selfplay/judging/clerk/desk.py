@@ -114,6 +114,20 @@ class Desk:
                 return [True]
         return [self.states([source])[0] for source in sources]
 
+    def called(self, source: str, text: str) -> tuple[str, ...]:
+        """The functions of a program that a text of tests calls, the most called first."""
+        try:
+            return self.clerk.do("called", source, text)
+        except GaveUp:
+            return ()
+
+    def entry_point(self, source: str, text: str) -> str:
+        """The function of a program that a text of tests is about, empty where it defines none."""
+        try:
+            return self.clerk.do("entry_point", source, text)
+        except GaveUp:
+            return ""
+
     def close(self) -> None:
         self.clerk.close()
 

@@ -13,6 +13,7 @@ from selfplay.game.problems import Problem
 from selfplay.judging.admission import Admission, admit, samples_of, screen
 from selfplay.judging.cases import Case, Execution, Limits, Refusal, Verdict
 from selfplay.judging.compare import check
+from selfplay.judging.entry import called_entry_point, called_functions
 from selfplay.judging.reading import Reading, read_cases
 from selfplay.judging.state import keeps_state
 from selfplay.judging.turns import Suite, read_suite
@@ -48,7 +49,7 @@ def admission(
     share: float,
     outputs: Sequence[str],
 ) -> tuple[Admission, ...]:
-    """One admission per suite of a problem. `ran`: what the reference did; `outputs`: texts of values it may be held against."""
+    """One admission per suite of a problem. `ran`: what the reference did; `outputs`: further values, as texts."""
     samples = samples_of(ran or {}, outputs)
     return tuple(admit(problem, cases, ran, limits, share, samples) for cases in suites)
 
@@ -63,6 +64,16 @@ def states(sources: Sequence[str]) -> tuple[bool, ...]:
     return tuple(map(keeps_state, sources))
 
 
+def called(source: str, text: str) -> tuple[str, ...]:
+    """The functions of a program that a text of tests calls."""
+    return called_functions(source, text)
+
+
+def entry_point(source: str, text: str) -> str:
+    """The function of a program that a text of tests is about."""
+    return called_entry_point(source, text)
+
+
 DUTIES: dict[str, Callable[..., Any]] = {
-    duty.__name__: duty for duty in (code, suite, tests, screened, admission, verdicts, states)
+    duty.__name__: duty for duty in (code, suite, tests, screened, admission, verdicts, states, called, entry_point)
 }
