@@ -2,9 +2,8 @@
 
 Programs and tests are read from text, the reference settles which cases are admitted, and one matrix per problem says
 what every program does on every case. All problems of a step share two calls of the box: the reference on what was
-written, then programs and mutants on what counts. Cases that were refused never run beside others: one out of the domain
-may spoil what a right program remembers. Where a reward rule counts them, they run apart. Nothing here pays anybody:
-rewards are computed from what this module returns.
+written, then programs and mutants on what counts. Cases that were refused come after all that count: one out of the domain may
+spoil what a right program remembers. Nothing here pays anybody: rewards are computed from what this module returns.
 """
 
 from __future__ import annotations
@@ -45,10 +44,10 @@ class Examined:
 
     @property
     def refused(self) -> tuple[Case, ...]:
-        """Well-formed cases that no suite of the group got admitted."""
-        admitted = {case.key for case in self.admitted}
+        """Well-formed cases that are neither the problem's own nor admitted in any suite, in order of appearance."""
+        counting = {case.key for case in (*self.baseline, *self.admitted)}
         written = {case.key: case for suite in self.suites for turn in suite for case in turn.cases}
-        return tuple(case for key, case in written.items() if key not in admitted)
+        return tuple(case for key, case in written.items() if key not in counting)
 
     def on(self, program: int, cases: Sequence[Case]) -> tuple[Verdict, ...]:
         """What one program does on those of the cases that it ran."""
@@ -61,56 +60,37 @@ def admitted_of(suite: Suite) -> list[Case]:
     return list({case.key: case for turn in suite for case in turn.admitted}.values())
 
 
-def examine(
-    groups: Sequence[Group], judge: Judge, bank: MutantBank | None = None, refused: bool = False
-) -> list[Examined]:
-    """Judge every group of a step; with a `bank`, the mutants of each reference are targets as well.
-
-    `refused`: the group's programs also run the cases that do not count, apart from the others.
-    """
+def examine(groups: Sequence[Group], judge: Judge, bank: MutantBank | None = None) -> list[Examined]:
+    """Judge every group of a step; with a `bank`, the mutants of each reference are targets as well."""
     suites = read_suites([(group.problem, group.suites) for group in groups], judge)
     mutants = bank.mutants([group.problem for group in groups], judge) if bank else [()] * len(groups)
-    read = [
-        Examined(
-            group,
-            tuple(judge.desk.code(group.problem, chain.turns[-1].text) for chain in group.chains),
-            own,
-            problem_cases(group.problem, "baseline").cases,
-            (),
-            (),
+    read = [_read(group, own, judge) for group, own in zip(groups, suites, strict=True)]
+    programs = [_job(each, tuple(code.source or "" for code in each.programs), each.refused) for each in read]
+    targets = [replace(_job(each, wrong), secret=wrong) for each, wrong in zip(read, mutants, strict=True)]
+    matrices = judge.matrices([*programs, *targets])
+    return [
+        replace(each, verdicts=_by_key(job, own), mutants=_by_key(wrong, killed))
+        for each, job, own, wrong, killed in zip(
+            read, programs, matrices[: len(read)], targets, matrices[len(read) :], strict=True
         )
-        for group, own in zip(groups, suites, strict=True)
     ]
-    jobs = [_job(each, wrong) for each, wrong in zip(read, mutants, strict=True)]
-    apart = [_refused_job(each) for each in read] if refused else []
-    matrices = judge.matrices([*jobs, *apart])
-    counted, others = matrices[: len(jobs)], matrices[len(jobs) :] or [None] * len(jobs)
-    return [_with_verdicts(each, matrix, other) for each, matrix, other in zip(read, counted, others, strict=True)]
 
 
-def _job(examined: Examined, wrong: tuple[str, ...]) -> Job:
+def _read(group: Group, suites: tuple[Suite, ...], judge: Judge) -> Examined:
+    """A group before any of its programs has run."""
+    programs = tuple(judge.desk.code(group.problem, chain.turns[-1].text) for chain in group.chains)
+    return Examined(group, programs, suites, problem_cases(group.problem, "baseline").cases, (), ())
+
+
+def _job(examined: Examined, sources: tuple[str, ...], after: tuple[Case, ...] = ()) -> Job:
     problem = examined.group.problem
     cases = {case.key: case for case in (*examined.baseline, *examined.admitted)}
-    return Job(problem.entry_point, (*_sources(examined), *wrong), tuple(cases.values()), problem.imports, wrong)
+    return Job(problem.entry_point, sources, tuple(cases.values()), problem.imports, after=after)
 
 
-def _refused_job(examined: Examined) -> Job:
-    problem = examined.group.problem
-    return Job(problem.entry_point, _sources(examined), examined.refused, problem.imports)
-
-
-def _sources(examined: Examined) -> tuple[str, ...]:
-    return tuple(code.source or "" for code in examined.programs)
-
-
-def _with_verdicts(examined: Examined, counted: Matrix, other: Matrix | None) -> Examined:
-    own = len(examined.programs)
-    cases = {case.key: case for case in (*examined.baseline, *examined.admitted)}
-    rows = [dict(zip(cases, row, strict=True)) for row in counted.verdicts]
-    if other is not None:
-        keys = [case.key for case in examined.refused]
-        rows[:own] = [dict(zip(keys, row, strict=True)) | a for a, row in zip(rows, other.verdicts, strict=False)]
-    return replace(examined, verdicts=tuple(rows[:own]), mutants=tuple(rows[own:]))
+def _by_key(job: Job, matrix: Matrix) -> tuple[Target, ...]:
+    keys = [case.key for case in (*job.cases, *job.after)]
+    return tuple(dict(zip(keys, row, strict=True)) for row in matrix.verdicts)
 
 
 def read_suites(written: Sequence[tuple[Problem, Sequence[Conversation]]], judge: Judge) -> list[tuple[Suite, ...]]:

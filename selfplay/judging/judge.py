@@ -46,6 +46,7 @@ class Job:
     """Programs and the cases they all face. `entry_point` "" is for programs that read standard input.
 
     `secret`: those of the programs that are references or made from one, which must not leave this machine.
+    `after`: cases that do not count, run when all others are done, so that they cannot touch them.
     """
 
     entry_point: str
@@ -53,11 +54,15 @@ class Job:
     cases: tuple[Case, ...]
     imports: tuple[str, ...] = ()
     secret: tuple[str, ...] = ()
+    after: tuple[Case, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """Verdicts, a row for each program and a column for each case; `why` says for each program why it does not load."""
+    """Verdicts, a row for each program and a column for each case, those of `after` last.
+
+    `why` says for each program why it does not load, empty where it does.
+    """
 
     verdicts: tuple[Row, ...]
     why: tuple[str, ...] = ()
@@ -102,7 +107,7 @@ class Judge:
         return [Matrix(tuple(one.verdicts for one in own), tuple(one.why for one in own)) for own in seen]
 
     def _tasks(self, job: Job) -> list[Task]:
-        inputs = tuple(dict.fromkeys(call for case in job.cases for call in case.calls))
+        inputs = tuple(dict.fromkeys(call for case in (*job.cases, *job.after) for call in case.calls))
         secret = frozenset(job.secret)
         return [
             Task(source, job.entry_point, inputs, job.imports, self.limits, source in secret) for source in job.programs
@@ -122,7 +127,7 @@ class Judge:
 
         def compare() -> None:
             for number, own in waiting.items():
-                rows = self.desk.verdicts(jobs[number].cases, [ran for _, ran in own])
+                rows = self.desk.verdicts((*jobs[number].cases, *jobs[number].after), [ran for _, ran in own])
                 for (task, ran), row in zip(own, rows, strict=True):
                     found[number, task] = Seen(row, _why(ran.values()))
             waiting.clear()
@@ -166,8 +171,9 @@ class Judge:
         sources = list(dict.fromkeys(task.source for _, task in several))
         keeping = dict(zip(sources, self.desk.states(sources), strict=True)) if sources else {}
         suspects = [(number, task) for number, task in several if keeping[task.source]]
-        turned = [(number, replace(task, inputs=task.inputs[::-1])) for number, task in suspects]
-        other = self._judged(jobs, turned)
+        counting = [replace(job, after=()) for job in jobs]
+        turned = [(number, _turned(counting[number], task)) for number, task in suspects]
+        other = self._judged(counting, turned)
         differing = [own for own, back in zip(suspects, turned, strict=True) if _differ(found[own], other[back])]
         apart = [(number, replace(task, apart=True)) for number, task in differing]
         alone = self._judged(jobs, apart)
@@ -223,6 +229,11 @@ def _probes(problem: Problem) -> tuple[str, ...]:
     return probe_inputs(problem, problem_cases(problem).cases, PROBES)
 
 
+def _turned(job: Job, task: Task) -> Task:
+    """The task with the inputs of the job's cases alone, the last one first."""
+    return replace(task, inputs=tuple(dict.fromkeys(call for case in job.cases for call in case.calls))[::-1])
+
+
 def _why(executions: Iterable[Execution]) -> str:
     """Why a program does not load: the exception's class and what it said."""
     for one in executions:
@@ -233,8 +244,8 @@ def _why(executions: Iterable[Execution]) -> str:
 
 
 def _differ(a: Seen, b: Seen) -> bool:
-    """Whether two runs tell different stories; what infrastructure took tells none."""
-    return any(x != y for x, y in zip(a.verdicts, b.verdicts, strict=True) if "infra_error" not in (x, y))
+    """Whether two runs tell different stories of the cases that both saw; what infrastructure took tells none."""
+    return any(x != y for x, y in zip(a.verdicts, b.verdicts, strict=False) if "infra_error" not in (x, y))
 
 
 def _is_sampled(task: Task, share: float) -> bool:

@@ -145,7 +145,7 @@ def train_step(run: Run, step: Step, total: int) -> None:
     run.drift.begin(run.policy, step.stage)
     groups = play(run.policy, run.prompts, draw_problems(run, step), step, run.table)
     clock.lap("play")
-    examined = examine(groups, run.judge, run.bank if step.trains("discriminator") else None, run.rule.counts_refused)
+    examined = examine(groups, run.judge, run.bank if step.trains("discriminator") else None)
     clock.lap("judge")
     scored = score(examined, run.rule, run.config.cases_per_turn)
     drifted = run.drift.measure(run.policy, groups, run.config.temperature, run.config.micro_batch_tokens)

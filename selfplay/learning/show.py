@@ -50,7 +50,7 @@ def play_and_show(
     """One episode of `problem` in full. `name` is what the player is called where a turn came to nothing."""
     table = Table(num_generations=1, num_suites=1, num_targets=0, generator=sampling, discriminator=sampling)
     groups = play(player, prompts, [problem], Step(index=0, stage=1, role="both", phase="play"), table)
-    [examined] = examine(groups, judge, MutantBank(), refused=True)
+    [examined] = examine(groups, judge, MutantBank())
     rules = {rule.name: score([examined], rule, prompts.cases)[0] for rule in RULES.values()}
     parts = [
         *_story(examined),

@@ -42,7 +42,6 @@ def examined(
     tests: dict[int, str],
     programs: tuple[str, ...] = (RIGHT, MISCONCEIVED),
     mutants: bool = False,
-    refused: bool = False,
 ) -> Examined:
     """A generator step in which the branches write `programs` and every suite writes `tests` (by stage)."""
 
@@ -53,7 +52,7 @@ def examined(
 
     table = Table(len(programs), 1, 0, LONG, LONG)
     groups = play(ScriptedPlayer(said), Prompts("compact"), [PROBLEM], Step(0, 1, "generator", ""), table)
-    return examine(groups, judge, MutantBank() if mutants else None, refused)[0]
+    return examine(groups, judge, MutantBank() if mutants else None)[0]
 
 
 def test_a_misconception_is_killed_by_the_case_on_the_boundary_and_by_no_other(judge: Judge) -> None:
@@ -102,24 +101,22 @@ def test_mutants_are_targets_of_the_cases_that_tell_them_apart(judge: Judge) -> 
     assert examined(judge, {1: "assert f(3) == True"}).mutants == ()
 
 
-def test_a_refused_case_runs_only_where_a_rule_counts_it_and_then_apart(judge: Judge) -> None:
-    memo = "seen = {}\ndef f(n):\n    return seen.setdefault(len(seen) < 3, n >= 3)"
-    tests = {1: "assert f(5) == True\nassert f(9) == False"}
-    plain, counted = examined(judge, tests), examined(judge, tests, refused=True)
-    refused = plain.refused
-    assert [case.source for case in refused] == ["assert f(9) == False"]
-    assert (plain.on(0, refused), counted.on(0, refused)) == ((), ("failed",))
-    assert examined(judge, tests, (memo,)).on(0, plain.admitted) == examined(judge, tests, (memo,), refused=True).on(
-        0, plain.admitted
-    )
+def test_a_refused_case_runs_after_those_that_count(judge: Judge) -> None:
+    exam = examined(judge, {1: "assert f(9) == False\nassert f(5) == True"})
+    assert [case.source for case in exam.refused] == ["assert f(9) == False"]
+    assert exam.on(0, exam.refused) == ("failed",)
 
 
 def test_a_refused_case_cannot_spoil_what_a_right_program_remembers(judge: Judge) -> None:
     """A memo that a call out of the domain poisons: honest cases pass, as they do under plain pytest."""
     memo = "seen = {}\ndef f(n):\n    if type(n) is str: seen['bad'] = 1\n    return n >= 3 and not seen"
-    for refused in (False, True):
-        exam = examined(judge, {1: "assert f('x') == True", 2: "assert f(8) == True"}, (memo, RIGHT), refused=refused)
-        assert exam.on(0, (*exam.baseline, *exam.admitted)) == ("passed",) * 3
+    exam = examined(judge, {1: "assert f('x') == True", 2: "assert f(8) == True"}, (memo, RIGHT))
+    assert exam.on(0, (*exam.baseline, *exam.admitted)) == ("passed",) * 3
+
+
+def test_mutants_run_what_counts_and_nothing_else(judge: Judge) -> None:
+    exam = examined(judge, {1: "assert f(9) == False\nassert f(5) == True"}, mutants=True)
+    assert {len(target) for target in exam.mutants} == {len(exam.baseline) + len(exam.admitted)}
 
 
 def test_a_refused_tolerance_leaves_the_baseline_as_it_was(judge: Judge) -> None:
@@ -134,7 +131,7 @@ def test_a_refused_tolerance_leaves_the_baseline_as_it_was(judge: Judge) -> None
     written = "assert abs(f(4) - 2.0) < 1e300\nassert abs(f(4) - 2.0) <= 0.0"
     said = ScriptedPlayer(lambda key: written if key.role == "discriminator" else "def f(n):\n    return 0.0")
     groups = play(said, Prompts("compact"), [problem], Step(0, 1, "generator", ""), Table(1, 1, 0, LONG, LONG))
-    [exam] = examine(groups, judge, refused=True)
+    [exam] = examine(groups, judge)
     assert exam.on(0, exam.baseline) == ("failed",)
 
 
@@ -146,7 +143,8 @@ def test_cases_beyond_a_turn_s_limit_are_refused_with_a_count(judge: Judge) -> N
 
 
 def test_two_cases_of_one_statement_keep_their_own_reasons(judge: Judge) -> None:
-    text = "import pytest\n@pytest.mark.parametrize('n,e', [(4, True), (4, True), (5, False)])\ndef test_f(n, e):\n    assert f(n) == e"
+    rows = "[(4, True), (4, True), (5, False)]"
+    text = f"import pytest\n@pytest.mark.parametrize('n,e', {rows})\ndef test_f(n, e):\n    assert f(n) == e"
     turn = examined(judge, {1: text}).suites[0][0]
     assert [refusal and refusal.reason for refusal in turn.refusals] == [None, "duplicate", "reference"]
 

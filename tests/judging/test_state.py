@@ -21,7 +21,7 @@ KEEPING = [
     "def f(n):\n    f.calls = 1",
     "import math\ndef f(n):\n    math.tau = n",
     "class A:\n    seen = []\n    def g(self): self.seen.append(1)\ndef f(n): A().g()",
-    "def make():\n    count = 0\n    def g():\n        nonlocal count\n        count += 1\n    return g\ndef f(n): return make()()",
+    "def make():\n    count = 0\n    def g():\n        nonlocal count\n        count += 1\n    return g\nf = make()",
     "if True:\n    seen = []\ndef f(n): return seen",
     "def f(",
 ]

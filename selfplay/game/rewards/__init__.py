@@ -27,7 +27,6 @@ class RewardRule:
     """Both players' rewards. None: infrastructure took the verdicts, and the episode leaves its group.
 
     `discriminator` returns one reward per turn of the suite where `per_turn`, else exactly one, for the whole episode.
-    `counts_refused`: the rule asks what programs do on well-formed cases that are not valid, so these have to run too.
     """
 
     name: str
@@ -35,7 +34,6 @@ class RewardRule:
     discriminator: DiscriminatorRule
     per_turn: bool
     description: str
-    counts_refused: bool = False
 
 
 def _episode(rule: Callable[[SuiteOutcome], float | None]) -> DiscriminatorRule:
@@ -64,7 +62,6 @@ _RULES = (
         _episode(progressive.discriminator),
         False,
         "the prototype's: passed / total; (1 - pass rate) x validity",
-        counts_refused=True,
     ),
     RewardRule(
         "shifted",
@@ -72,7 +69,6 @@ _RULES = (
         _episode(shifted.discriminator),
         False,
         "the prototype's second: pass rate - 0.5; 0.4 valid - 0.6 invalid + 0.6 bug catch",
-        counts_refused=True,
     ),
     RewardRule(
         "fractional",
