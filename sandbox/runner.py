@@ -6,9 +6,6 @@ meant: a program may raise whatever it likes.
 
 Each report is a frame on the result pipe: length (4 bytes, of what follows), kind (1 byte), body.
 
-    P  the order has been read
-    W  the walls stand                  I  (in its place) they do not: why. The program's code has not begun to run yet,
-                                           so only the second frame is taken for the box's own word
     L  the program is loaded            N  (in its place) it could not be: names of the exception
     V  a call's seconds (8 bytes) and the canonical text of its value     X  its seconds and the exception's names
 """
