@@ -168,8 +168,14 @@ def _clamped(seconds: float, task: Task) -> float:
 
 
 def _not_loaded(reports: list[bytes]) -> Execution:
-    names = _names(reports[0][1:]) if reports and reports[0][:1] == b"N" else ()
-    return Execution("not_collected", exception=names)
+    """Why a program did not load, as far as it says so itself."""
+    try:
+        names, said, line = json.loads(reports[0][1:] if reports and reports[0][:1] == b"N" else b"")
+    except (ValueError, TypeError, RecursionError):
+        return Execution("not_collected")
+    where = f"line {line}" if type(line) is int and 0 < line < 1 << 31 else ""
+    detail = ", ".join(part for part in (str(said)[:200] if type(said) is str else "", where) if part)
+    return Execution("not_collected", exception=_strings(names), detail=detail)
 
 
 def _names(text: bytes) -> tuple[str, ...]:
@@ -177,6 +183,10 @@ def _names(text: bytes) -> tuple[str, ...]:
         names = json.loads(text)
     except (ValueError, RecursionError):
         return ()
+    return _strings(names)
+
+
+def _strings(names: object) -> tuple[str, ...]:
     return tuple(name for name in names if isinstance(name, str)) if isinstance(names, list) else ()
 
 
