@@ -10,7 +10,7 @@ import argparse
 from pathlib import Path
 
 from selfplay.config import Config, configure
-from selfplay.config.layers import EMBEDDED
+from selfplay.config.layers import defaults
 from selfplay.errors import SelfplayError
 from selfplay.judging.judge import Job
 from selfplay.judging.reading import problem_cases
@@ -48,7 +48,7 @@ def main() -> None:
     parser.add_argument("--split", default="dev", choices=("train", "dev", "test"))
     parser.add_argument("--player", type=Path, help="folder of another player than the one in the package")
     arguments = parser.parse_args()
-    other = EMBEDDED | {"model": str(arguments.player), "problems": "procedural", "device": "cpu"}
+    other = defaults(embedded=True) | {"model": str(arguments.player), "problems": "procedural", "device": "cpu"}
     try:
         told = measure(configure(other if arguments.player else {}), arguments.split)
     except SelfplayError as error:
