@@ -37,7 +37,7 @@ def _play(config: Config, wanted: str | None) -> str:
     problem = choose(config, wanted)  # a problem that does not exist is refused before torch loads
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     from selfplay.learning import setup
-    from selfplay.learning.show import play_and_show
+    from selfplay.match.show import play_and_show
 
     judge = setup.open_judge(config)
     try:

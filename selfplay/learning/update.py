@@ -13,8 +13,9 @@ trainer was left out (one scalar per completion of one policy), and so was a val
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -230,3 +231,14 @@ def _stats(steps: list[_Tally], peaks: list[float], norm: float, seconds: float)
         logprob_gap_max=peaks[1],
         seconds=seconds,
     )
+
+
+def update_metrics(stats: Mapping[Role, UpdateStats]) -> dict[str, Any]:
+    """The metrics of a step's updates: the last one's by name and, where both roles were trained, each role's."""
+    names = (
+        *("loss", "clip_share", "ratio_max", "kl", "grad_norm"),
+        *("tokens", "entropy", "logprob_gap", "logprob_gap_max"),
+    )
+    by_role = {f"{name}/{role}": getattr(own, name) for role, own in stats.items() for name in names}
+    last = list(stats.values())[-1:]
+    return {name: getattr(own, name) for own in last for name in names} | (by_role if len(stats) > 1 else {})

@@ -77,7 +77,7 @@ class RunFolder:
             self._waiting.append(line)
 
     def episodes(self, records: Sequence[Mapping[str, Any]]) -> None:
-        self._append(EPISODES, [{"kind": "episode", "schema": SCHEMA} | dict(record) for record in records])
+        self._append(EPISODES, records)
 
     def sample(self, text: str) -> None:
         """Samples are for the reader of the log; the episode itself is in episodes.jsonl."""

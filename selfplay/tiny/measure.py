@@ -16,8 +16,8 @@ from selfplay.judging.judge import Job
 from selfplay.judging.reading import problem_cases
 from selfplay.judging.targets import MutantBank
 from selfplay.learning import setup
-from selfplay.learning.evaluate import EVALUATION, Evaluator, figures
-from selfplay.learning.intervals import Estimate, ratio
+from selfplay.match.evaluate import Evaluator, figures, measured_of
+from selfplay.match.intervals import Estimate, ratio
 
 
 def measure(config: Config, split: str) -> dict[str, Estimate]:
@@ -28,12 +28,11 @@ def measure(config: Config, split: str) -> dict[str, Estimate]:
         problems = setup.open_problems(config, judge)[split]
         table, prompts = setup.table(config), setup.open_prompts(config)
         evaluator = Evaluator(judge, prompts, MutantBank(), table, (1, 2, 3, 4, 5), config.eval_samples)
-        told = figures(evaluator.measure(player, problems, evaluator.record_opponent(player, problems)))
-        chains = evaluator.chains(player, problems, config.eval_samples, EVALUATION, 1.0)
-        programs = evaluator.programs(problems, chains)
+        matches = evaluator.measure(player, problems, evaluator.record_opponent(player, problems))
+        told = figures([measured_of(match) for match in matches])
         wrong = [
-            [source for source, right in zip(own, marks, strict=True) if not right]
-            for own, marks in zip(programs, evaluator.passed(problems, programs), strict=True)
+            [chain.code.source or "" for chain in match.chains if not chain.correct and not chain.greedy]
+            for match in matches
         ]
         jobs = [Job(p.entry_point, tuple(own), problem_cases(p).cases) for p, own in zip(problems, wrong, strict=True)]
         # A matrix has one row per program given, equal ones included.
