@@ -37,11 +37,11 @@ MAX_DEPTH = 60
 MAX_VARIABLES = 100
 
 
-def satisfied(text: str, results: Sequence[Tree]) -> bool:
+def satisfied(text: str, results: Sequence[Tree], steps: Steps | None = None) -> bool:
     """Whether a term is true of what the calls returned. Raises ValueError where `text` is no term for so many calls."""
     term = _checked(text, len(results))
     try:
-        return _Evaluation(results).holds(term)
+        return _Evaluation(results, steps or Steps()).holds(term)
     except (Mismatch, RecursionError):
         return False
 
@@ -111,9 +111,9 @@ def _is_variable(number: Any) -> bool:
 class _Evaluation:
     """The values of a checked term's parts."""
 
-    def __init__(self, results: Sequence[Tree]) -> None:
+    def __init__(self, results: Sequence[Tree], steps: Steps) -> None:
         self.results = results
-        self.steps = Steps()
+        self.steps = steps
         self.items: dict[int, Tree] = {}
 
     def value(self, term: Term) -> Tree:
