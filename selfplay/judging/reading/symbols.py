@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from selfplay.judging.calls import parameters as parameters
 from selfplay.judging.reading.budget import Budget, Lazy, NotReadable, Unknown
 from selfplay.judging.reading.known import ExceptionType, Native, type_names
 from selfplay.judging.values import encode
@@ -73,20 +74,6 @@ class Signature:
             else:
                 raise NotReadable("keywords", f"no argument for {name!r}")
         return folded
-
-
-def parameters(signature: str) -> ast.arguments | None:
-    """The parameters in the text of a signature such as `def f(a: int, b=2) -> int:`; None where it is not one."""
-    text = signature.strip()
-    if not text:
-        return None
-    head = text if text.endswith(":") else f"{text}:"
-    try:
-        tree = ast.parse(f"{head} pass")
-    except (SyntaxError, ValueError):
-        return None
-    function = tree.body[0]
-    return function.args if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) else None
 
 
 class EntryPoint(Unknown):
