@@ -58,7 +58,9 @@ class Fixtures(Statements):
         """A test's arguments by name: of the row, else fixtures; those for all tests are run as well."""
         names = arguments_of(node)
         bound: Row = {}
-        if instance is not None and names:
+        if instance is not None:
+            if not names:
+                raise NotReadable("unreadable", f"{node.name} takes no self")
             bound[names.pop(0)] = instance
         for name in [*self.fixtures, *(instance.fixtures if instance else ())]:
             if self._settings(name, instance).get("autouse"):

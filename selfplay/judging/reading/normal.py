@@ -344,6 +344,9 @@ def _satisfies(term: Term) -> Condition:
     return Condition(first, "satisfies", text, (), (0.0, 0.0), tuple(further))
 
 
+_WRITTEN = {"is_not": "is not"}
+
+
 class _Writer:
     """Writes a term in the language of terms.py: calls and variables numbered in the order in which they appear."""
 
@@ -366,10 +369,16 @@ class _Writer:
         if head == "item":
             return ["item", self._variable(term[1])]
         if head == "call":
-            return ["call", term[1], *map(self.write, term[2:])]
+            return self._call(term)
         if head == "for":
             return self._comprehension(term)
         return [head, *map(self.write, term[1:])]
+
+    def _call(self, term: Term) -> list[Any]:
+        name, arguments = _WRITTEN.get(term[1], term[1]), [*map(self.write, term[2:])]
+        if name == "type_is":
+            return ["call", "==", ["call", "type", arguments[0]], arguments[1]]
+        return ["call", name, *arguments]
 
     def _variable(self, number: int) -> int:
         return self.variables.setdefault(number, len(self.variables))

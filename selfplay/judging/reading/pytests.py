@@ -160,6 +160,8 @@ def imported_names(module: str, alias: ast.alias, entry: EntryPoint, helpers: Ma
     found = module_value(module, entry, helpers) if module else UnderTest("", entry, helpers)
     if alias.name == "*":
         return dict(found.names) if isinstance(found, ModuleNames) else {}
+    if isinstance(found, Replacing):
+        return {alias.asname or alias.name: found}
     known = isinstance(found, UnderTest) and alias.name not in found.names and alias.name.islower()
     if known and not module.strip("."):  # `from . import solution`
         return {alias.asname or alias.name: UnderTest(alias.name, entry, helpers)}

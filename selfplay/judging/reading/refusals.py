@@ -27,6 +27,7 @@ SENTENCES: dict[str, tuple[str, str]] = {
     "object": ("not_a_call", "this asserts an object that is always true: compare what {entry} returns with a value"),
     "false": ("false", "this is false before any program runs (a changed argument, perhaps): assert what {entry} returns"),
     "fails": ("false", "this always fails: state which value or exception is expected"),
+    "undefined": ("wrong_entry", "{name} is not {entry} and is not defined: only {entry} is under test"),
     "wrong_entry": ("wrong_entry", "{name} is not {entry}: only {entry} is under test, write what {name} gives as a value"),
     # what relates calls, or depends on them
     "on_result": ("property", "a call whose arguments depend on a result: write the value in between out"),
@@ -87,6 +88,11 @@ def refusal(kind: str, entry: str = "the function under test", **facts: Any) -> 
     error = NotReadable(reason, sentence.format(entry=entry, **facts))
     error.add_note(kind)
     return error
+
+
+def kind_of(error: NotReadable) -> str:
+    """The kind of a refusal made here, else empty."""
+    return next(iter(getattr(error, "__notes__", ())), "")
 
 
 def why(error: Exception) -> tuple[str, str]:

@@ -18,7 +18,7 @@ from selfplay.judging.reading.known import Native
 from selfplay.judging.reading.normal import FALSE, Condition, conditions
 from selfplay.judging.reading.opaque import Spoiled, names_of, replaces, spoil
 from selfplay.judging.reading.pytests import Raised, Raises, Transparent, asserts, does_nothing, dotted, fails
-from selfplay.judging.reading.refusals import refusal, refuse, why
+from selfplay.judging.reading.refusals import kind_of, refusal, refuse, why
 from selfplay.judging.reading.symbolic import Symbolic
 from selfplay.judging.reading.symbols import EntryPoint, Result, exception_names
 from selfplay.judging.values import dump
@@ -118,7 +118,7 @@ class Statements(Symbolic):
             try:
                 flow = super().run([statement], scope)
             except NotReadable as error:
-                if not isinstance(statement, _PLAIN) or not self.minor(error):
+                if not isinstance(statement, _PLAIN) or not self.minor(error) or kind_of(error) == "undefined":
                     raise
                 self.leave_out(statement, scope, error)
                 continue

@@ -15,7 +15,7 @@ from typing import Any
 from selfplay.judging.reading.budget import Lazy, NotReadable, Unknown
 from selfplay.judging.reading.expressions import ERRORS, OPERATORS
 from selfplay.judging.reading.interpret import Evaluator, Flow, Function, Scope
-from selfplay.judging.reading.known import BUILTINS, Native
+from selfplay.judging.reading.known import Native
 from selfplay.judging.reading.names import BoundMethod
 from selfplay.judging.reading.normal import Term, make
 from selfplay.judging.reading.opaque import Spoiled, spoil
@@ -188,7 +188,29 @@ class Symbolic(Evaluator):
                 return self.all(arguments[0], "and" if function.name == "all" else "or")
             if function.name in ("map", "filter") and len(arguments) == 2 and isinstance(arguments[1], Result):
                 return self._mapped(function.name, *arguments)
+        if isinstance(function, Native) and function.name in ("sorted", "min", "max") and len(arguments) == 1:
+            if isinstance(arguments[0], Result) and (keywords or {}).get("key") is not None:
+                return self._keyed(function.name, arguments[0], dict(keywords or {}))
         return super().apply(function, arguments, keywords)
+
+    def _keyed(self, name: str, result: Result, keywords: dict[str, Any]) -> Any:
+        """sorted(), min() or max() with a key: of triples of key, position and item, of which the item is kept."""
+        backwards = keywords.get("reverse", False) if name == "sorted" else name == "max"
+        if set(keywords) - {"key", "reverse"} or not isinstance(backwards, bool):
+            refuse("on_value", self.entry.name, name=f"{name}() with these arguments")
+        item, position, rest = self.entry.variable(), self.entry.variable(), [self.entry.variable() for _ in range(3)]
+        key = self.apply(keywords["key"], [item])
+        place = position.then("neg") if backwards else position  # equal keys stay in their order
+        numbers = tuple(variable.term[1] for variable in rest)
+
+        def build(of: Term, key: Term, place: Term, item: Term, last: Term) -> Term:
+            pairs = make("enumerate", of)
+            triples = ("for", "list", ((pairs, (position.term[1], item[1]), ()),), ("call", "(,)", key, place, item))
+            found = make("sorted", triples)
+            return ("for", "list", ((make("reversed", found) if backwards else found, numbers, ()),), last)
+
+        found = result.over([result, key, place, item, rest[2]], build)
+        return found if name == "sorted" else found.then("[]", 0)
 
     def _mapped(self, name: str, function: Any, result: Result) -> Any:
         variable = self.entry.variable()
@@ -293,4 +315,3 @@ _EXPRESSIONS: dict[type[ast.AST], Callable[[Any, Any, Scope], Any]] = {
     ast.DictComp: Symbolic.comprehension,
     ast.GeneratorExp: Symbolic.comprehension,
 }
-_ = BUILTINS

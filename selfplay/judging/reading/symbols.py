@@ -221,12 +221,11 @@ class Result(Unknown):
 
 
 def _sorted(result: Result, arguments: list[Any], keywords: dict[str, Any]) -> Any:
-    """sorted(result), from the other end with `reverse`; a `key` is applied.py's."""
-    if len(arguments) != 1 or not set(keywords) <= {"reverse"}:
+    """sorted(result), from the other end with `reverse`; one with a `key` is symbolic.py's."""
+    if len(arguments) != 1 or not set(keywords) <= {"reverse"} or not isinstance(keywords.get("reverse", False), bool):
         refuse("on_value", result.entry.name, name="sorted() with these arguments")
     found = result.then("sorted")
-    backwards = keywords.get("reverse", False)
-    return found.over([found], lambda term: ("call", "reversed", term)) if backwards else found
+    return found.over([found], lambda term: make("reversed", term)) if keywords.get("reverse") else found
 
 
 def _round(result: Result, arguments: list[Any], keywords: dict[str, Any]) -> Any:

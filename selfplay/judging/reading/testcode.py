@@ -36,8 +36,8 @@ from selfplay.judging.reading.stating import Full, Stated
 from selfplay.judging.reading.unittests import Base, TestSelf
 
 MAX_TEXT = 1 << 20
-FUNCTION_STEPS = 1_000_000
-MODULE_STEPS = 2_000_000
+FUNCTION_STEPS = 500_000
+MODULE_STEPS = 1_500_000
 
 
 @dataclass(slots=True)
@@ -74,6 +74,7 @@ class Module(Fixtures):
         self.classes: dict[str, ast.ClassDef] = {}
         self.tests: dict[tuple[str, ast.ClassDef | None], tuple[Unit, ast.FunctionDef]] = {}
         self.loose: list[Unit] = []
+        self.empty: list[Unit] = []  # statements that state nothing
         self.brought = self._brought(helpers)
         self.globals.names.update(self.brought)
         if entry_point:
@@ -115,6 +116,10 @@ class Module(Fixtures):
 
     def _in_order(self) -> list[Unit]:
         """All units as they stand in the file. Of those that the limit left unread, the first says so."""
+        if not self.tests and not self.loose:
+            for unit in self.empty:
+                unit.stated = [Stated(self.source(unit.node), None, *why(refusal("known", self.entry.name)))]
+            self.loose += self.empty
         units = sorted([*self.loose, *(unit for unit, _ in self.tests.values())], key=lambda unit: unit.node.lineno)
         if not self.room:
             unit = next((unit for unit in units if not unit.stated), units[-1])
@@ -172,10 +177,10 @@ class Module(Fixtures):
             unit.stated = self.stated
             raise
         unit.stated = self.stated
-        if not self.stated and (isinstance(node, ast.Assert) or _is_assertion(node)):
-            unit.stated = [Stated(self.source(node), None, *why(refusal("known", self.entry.name)))]
         if unit.stated:
             self.loose.append(unit)
+        elif isinstance(node, ast.Assert) or _is_assertion(node):
+            self.empty.append(unit)
 
     def _top_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         if isinstance(node, ast.AsyncFunctionDef):
@@ -299,7 +304,7 @@ class Module(Fixtures):
             name = node.func.id if isinstance(node.func, ast.Name) else ""
             if not name or hasattr(builtins, name) or error.detail != f"the name {name!r} is not defined":
                 raise
-            refuse("wrong_entry", self.entry.name, name=name)
+            refuse("undefined", self.entry.name, name=name)
 
     def on_import(self, node: ast.Import | ast.ImportFrom, scope: Scope) -> None:
         for alias in node.names:
