@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from selfplay.judging.equality import Mismatch, canonical
+from selfplay.judging.functions import FUNCTIONS
 from selfplay.judging.reading.refusals import refuse
 from selfplay.judging.values import dump, load, number
 
@@ -367,7 +368,9 @@ class _Writer:
                 refuse("long_condition", limit=MAX_LETTERS)
             return ["data", load(term[1])]
         if head == "item":
-            return ["item", self._variable(term[1])]
+            if term[1] not in self.variables:
+                refuse("decides")
+            return ["item", self.variables[term[1]]]
         if head == "call":
             return self._call(term)
         if head == "for":
@@ -378,14 +381,19 @@ class _Writer:
         name, arguments = _WRITTEN.get(term[1], term[1]), [*map(self.write, term[2:])]
         if name == "type_is":
             return ["call", "==", ["call", "type", arguments[0]], arguments[1]]
+        least, most, _ = FUNCTIONS.get(name, (1, 0, None))
+        if not least <= len(arguments) <= most:
+            refuse("on_value", name=f"{name.lstrip('.')} with these arguments")
         return ["call", name, *arguments]
 
-    def _variable(self, number: int) -> int:
-        return self.variables.setdefault(number, len(self.variables))
-
     def _comprehension(self, term: Term) -> list[Any]:
-        generators = [
-            [self.write(iterable), [self._variable(number) for number in numbers], [*map(self.write, wanted)]]
-            for iterable, numbers, wanted in term[2]
-        ]
-        return ["for", term[1], generators, self.write(term[3])]
+        generators: list[Any] = []
+        for iterable, numbers, wanted in term[2]:
+            of = self.write(iterable)
+            bound = [self.variables.setdefault(number, len(self.variables)) for number in numbers]
+            generators.append([of, bound, [*map(self.write, wanted)]])
+        written = ["for", term[1], generators, self.write(term[3])]
+        for _, numbers, _ in term[2]:
+            for number in numbers:
+                del self.variables[number]
+        return written

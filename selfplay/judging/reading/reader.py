@@ -15,13 +15,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from selfplay.game.problems import Problem, StdinTest
+from selfplay.judging.calls import parameters
 from selfplay.judging.cases import Case, Refusal
 from selfplay.judging.reading.budget import Budget, NotReadable
 from selfplay.judging.reading.expressions import ERRORS
 from selfplay.judging.reading.interpret import Evaluator, Scope
 from selfplay.judging.reading.refusals import refusal, refuse, why
 from selfplay.judging.reading.stating import MAX_SOURCE, Stated
-from selfplay.judging.reading.symbols import parameters, text_of
+from selfplay.judging.reading.symbols import text_of
 from selfplay.judging.reading.testcode import Module, Unit
 from selfplay.judging.values import MAX_BYTES
 

@@ -7,7 +7,6 @@ another. What no term says raises NotReadable.
 
 from __future__ import annotations
 
-import ast
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -48,20 +47,6 @@ def text_of(value: Any, budget: Budget) -> str:
         return encode(value, strict=True)
     except ValueError as error:
         raise NotReadable("unsupported", str(error)) from None
-
-
-def parameters(signature: str) -> ast.arguments | None:
-    """The parameters in the text of a signature such as `def f(a: int, b=2) -> int:`; None where it is not one."""
-    text = signature.strip()
-    if not text:
-        return None
-    head = text if text.endswith(":") else f"{text}:"
-    try:
-        tree = ast.parse(f"{head} pass")
-    except (SyntaxError, ValueError):
-        return None
-    function = tree.body[0]
-    return function.args if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) else None
 
 
 class EntryPoint(Unknown):
