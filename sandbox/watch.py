@@ -1,9 +1,9 @@
-"""Follows one child from the zygote: hears that it is ready, relays its reports, and kills it where it goes over a limit
+"""Follows one child from the zygote: hears that it has begun, relays its reports, and kills it where it goes over a limit
 or stops itself.
 
-The clocks start when the walls stand and the zygote has said that it knows; reading an order is nobody's time. CPU time
-is read from outside through the child's clock, at every tick and every report, so a program has no timer to disarm.
-A function's load and each of its calls have an allowance of their own, which a report ends and the next one's begins:
+The clocks start when the walls stand, as the child's first word says; reading an order is nobody's time. CPU time is
+read from outside through the child's clock, at every tick and every report, so a program has no timer to disarm. A
+function's load and each of its calls have an allowance of their own, which a report ends and the next one's begins:
 whoever forges reports spends their number. A program that reads standard input has one allowance; nothing restarts it.
 Wall-clock time is only the backstop for one that sleeps. Threads are counted here as well, at every tick, and exactly:
 the kernel's own limit counts all processes of a user, whoever started them. Left out: waking up for every report; they
@@ -21,6 +21,9 @@ from sandbox.jail import THREADS
 
 FRAME = struct.Struct("!cI")
 END = struct.Struct("!BiIdd")
+BEGUN = struct.Struct(
+    "!cdd"
+)  # a child's first word: W the walls stand, CPU and monotonic seconds then; or I and why not
 DONE, CPU, WALL, STOPPED, FLOOD, TOTAL, FULL = range(7)
 PIPE = 256 << 10
 _READS = 16  # between two looks at the clock: a program that writes without end must not keep us from it
@@ -51,9 +54,9 @@ def _write_all(pipe, pieces):
 class Failed(Exception):
     """A child ended before the program's first line: nothing can be said about the program."""
 
-    def __init__(self, said, why):
-        Exception.__init__(self, why)
-        self.order_was_read = said[:1] == b"P"
+    def __init__(self, said):
+        Exception.__init__(self, said[1:].decode("utf-8", "replace"))
+        self.order_was_read = said[:1] == b"I"
 
 
 class Watch:
@@ -63,8 +66,9 @@ class Watch:
         self.service, self.pid, self.reader, self.order = service, pid, reader, order
         self.reports = self.filled = 0
         self.room = order.room
+        self.has_begun = False
         self.zero = self.spent = self.used = 0.0  # CPU seconds: before the program, at the last report, of the program
-        self.start = self.begun = 0.0  # wall-clock time, of the program and of the last report
+        self.start = self.begun = time.monotonic()  # of the program (before: of the child), and of the last report
         self.hurried = False
         service.grow(order.longest_report + PIPE)
 
@@ -74,11 +78,11 @@ class Watch:
         poller = select.poll()
         poller.register(self.service.commands, 0)  # says when the host hangs up
         exited = _exit_descriptor(self.pid)
+        if exited >= 0:
+            poller.register(exited, select.POLLIN)
+        # most children have ended by then, and their end wakes us; hundreds of reports fill the socket sooner
+        shortest = 10 if exited >= 0 and self.order.cases <= 256 else 2
         try:
-            self._greet(poller)
-            if exited >= 0:
-                poller.register(exited, select.POLLIN)
-            shortest = 10 if exited >= 0 else 2  # most children have ended by then, and their end wakes us
             while True:
                 elapsed = time.monotonic() - self.start
                 events = poller.poll(1 if self.hurried else max(shortest, min(20, elapsed * 250)))
@@ -90,32 +94,6 @@ class Watch:
             if exited >= 0:
                 os.close(exited)
 
-    def _greet(self, poller):
-        """Waits until the order is read and the walls stand, says that it knows, and starts the clocks."""
-        poller.register(self.reader, select.POLLIN)
-        deadline = time.monotonic() + _PATIENCE + self.order.length / _PACE
-        said = part = b""
-        while said != b"PW":
-            self._heed(poller.poll(1000))
-            with contextlib.suppress(BlockingIOError):
-                part = os.read(self.reader, 4096)
-                said += part
-                if not part:
-                    self._fail(said, "the child ended before its walls stood")
-            if time.monotonic() > deadline:
-                self._fail(said, "the child did not get to its first line")
-        poller.unregister(self.reader)
-        self.zero = _cpu_seconds(self.pid)
-        self.start = self.begun = time.monotonic()
-        try:
-            os.write(self.reader, b"A")
-        except OSError:
-            self._fail(said, "the child ended before its first line")
-
-    def _fail(self, said, why):
-        self._kill()
-        raise Failed(said, said[2:].decode("utf-8", "replace") if said[:2] == b"PI" else why)
-
     def _heed(self, events):
         """Ends everything where the host has hung up."""
         if any(what == self.service.commands for what, _ in events):
@@ -123,10 +101,13 @@ class Watch:
             os._exit(0)
 
     def _look(self):
-        """(reason, wait status) once the child has ended, else (None, 0)."""
+        """(reason, wait status) once the child has ended, else (None, 0). Raises Failed."""
         pid, status, usage = os.wait4(self.pid, os.WNOHANG | os.WUNTRACED)
         stopped = pid and os.WIFSTOPPED(status)
-        if pid and not stopped:
+        ended = pid and not stopped
+        if not self.has_begun and not self._begin(ended):
+            return None, 0
+        if ended:
             self.used = max(0.0, usage.ru_utime + usage.ru_stime - self.zero)
             return self._relay(to_the_end=True) or DONE, self._sweep(status)
         reports = self.reports
@@ -138,6 +119,28 @@ class Watch:
         if self.reports > reports and not self.order.is_program:
             self.spent, self.begun = self.used, time.monotonic()
         return None, 0
+
+    def _begin(self, ended):
+        """Whether the walls stand by now. Raises Failed where they never will."""
+        try:
+            said = os.read(self.reader, BEGUN.size)
+        except BlockingIOError:
+            said = b""
+        self.has_begun = said[:1] == b"W"
+        if self.has_begun:
+            _, self.zero, self.start = BEGUN.unpack(said)
+            self.begun = self.start
+        elif said or ended or time.monotonic() > self.start + _PATIENCE + self.order.length / _PACE:
+            if not ended:
+                said += self._last_words()
+                self._kill()
+            raise Failed(said)
+        return self.has_begun
+
+    def _last_words(self):
+        with contextlib.suppress(BlockingIOError):
+            return os.read(self.reader, 4096)
+        return b""
 
     def _over(self):
         """Which limit is passed, if any."""

@@ -13,9 +13,9 @@ The *child* reads the order's body, and reports pass through one buffer that is 
 stay in the memory that later children inherit. A child that stops itself, floods, hangs or dies ends with the whole
 tree killed and the reason told (watch.py); the host sends what was left in a new order.
 
-A child reports over a socket pair, which cannot be opened again through /proc as a pipe can. It says P (the order is
-read) and W (the walls stand), and waits: the zygote has taken both before the program's first line runs, so whether an
-order counts as begun is settled where no program can have a word in it.
+A child reports over a socket pair, which cannot be opened again through /proc as a pipe can: what it has said lies with the
+zygote and cannot be taken back. Its first word, before the program's first line, is that the walls stand, and when that
+was; so whether an order was begun, and when its clocks started, is settled before a program can have a word in it.
 """
 
 import _sitebuiltins
@@ -32,7 +32,7 @@ import time
 from importlib.machinery import PathFinder
 
 from sandbox import jail, runner
-from sandbox.watch import DONE, END, FRAME, FULL, PIPE, Failed, Watch, send
+from sandbox.watch import BEGUN, DONE, END, FRAME, FULL, PIPE, Failed, Watch, send
 
 ORDER = struct.Struct("!BIddddQQQI")
 PROGRAM = 1  # the kind of an order that is a program; 0 is a function
@@ -192,7 +192,6 @@ class Service:
         status = 70
         try:
             source, entry_point, inputs = json.loads(_take(self.commands, order.length) or b"")
-            os.write(pipe, b"P")
             _own_null()
             if order.is_program:
                 os.dup2(_new_file(inputs[0].encode("utf-8", "surrogatepass")), 0)
@@ -209,7 +208,7 @@ class Service:
             os._exit(status)
 
     def _confine(self, order, pipe):
-        """Puts up the walls, says so, and waits until the zygote has heard it."""
+        """Puts up the walls and says so: from then on it is the program's time."""
         cpu = time.process_time() + min(order.total_cpu, (order.cases + 1) * order.cpu)
         try:
             os.setsid()
@@ -220,9 +219,7 @@ class Service:
         for name in self.own_modules:
             del sys.modules[name]
         runner.new_module("__main__")
-        os.write(pipe, b"W")
-        if os.read(pipe, 1) != b"A":
-            os._exit(72)
+        os.write(pipe, BEGUN.pack(b"W", time.process_time(), time.monotonic()))
 
 
 def _pair():

@@ -36,9 +36,10 @@ class Progress:
 
     def orders(self) -> Iterator[Order]:
         """The orders for all cases that are not known, up to the first that cannot be run."""
-        first = len(self.known)
+        first, inputs = len(self.known), self.task.inputs
         while count := self._fitting(first):
-            yield Order(self, first, count)
+            size = len(self.task.source) + sum(map(len, inputs[first : first + count]))
+            yield Order(self, first, count, size=size)
             first += count
 
     def settle(self, executions: list[Execution], ending: Ending) -> None:

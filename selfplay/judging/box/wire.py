@@ -40,6 +40,7 @@ class Order:
     count: int
     reports: list[bytes] = field(default_factory=list)
     printed: bytes = b""
+    size: int = 0  # of its source and inputs, in characters
     length: int = 0  # of its body, once it is packed
 
     @property
