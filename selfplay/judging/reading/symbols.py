@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from selfplay.judging.reading.budget import Budget, Lazy, NotReadable, Unknown
+from selfplay.judging.reading.budget import WRITING, Budget, Lazy, NotReadable, Unknown
 from selfplay.judging.reading.known import ExceptionType, Native, type_names
 from selfplay.judging.values import encode
 
@@ -33,11 +33,13 @@ SINGLETONS = (None, True, False)
 
 def text_of(value: Any, budget: Budget) -> str:
     """Canonical text of plain data; raises NotReadable for what is unknown, no data, or too large."""
-    budget.weigh(value)
+    budget.weigh(value, WRITING)
     try:
-        return encode(value, strict=True)
+        text = encode(value, strict=True)
     except ValueError as error:
         raise NotReadable("unsupported", str(error)) from None
+    budget.made(len(text))
+    return text
 
 
 class Signature:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
-from selfplay.judging.reading.budget import Budget, NotReadable
+from selfplay.judging.reading.budget import FUNCTION_STEPS, Budget, NotReadable, module_steps
 from selfplay.judging.reading.expressions import ERRORS
 from selfplay.judging.reading.interpret import Scope
 from selfplay.judging.reading.known import Native
@@ -36,8 +36,6 @@ from selfplay.judging.reading.symbols import Signature
 from selfplay.judging.reading.unittests import TestSelf
 
 MAX_TEXT = 1 << 20
-FUNCTION_STEPS = 200_000
-MODULE_STEPS = 1_000_000
 
 
 @dataclass(slots=True)
@@ -66,10 +64,9 @@ class Module(Statements):
 
     def __init__(self, text: str, entry_point: str, signature: str) -> None:
         super().__init__(
-            text, Signature(signature, lambda node: self.value(node, self.globals)), Budget(FUNCTION_STEPS)
+            text, Signature(signature, lambda node: self.value(node, self.globals)), Budget(module_steps(text))
         )
         self.tree = parse(text)
-        self.steps = MODULE_STEPS
         self.entry_point = entry_point
         self.globals = Scope({"__name__": "tests", **ASSUMED})
         if entry_point:
@@ -101,8 +98,7 @@ class Module(Statements):
         return self.stated or [Stated(self.source(unit.node), None, "not_a_call", "no assertion about the entry point")]
 
     def _fresh(self) -> None:
-        self.steps -= FUNCTION_STEPS - max(0, self.budget.left)
-        self.budget = self.entry.budget = Budget(min(FUNCTION_STEPS, self.steps))
+        self.budget.begin(FUNCTION_STEPS)
         self.stated = []
 
     def _top(self, node: ast.stmt) -> None:
