@@ -196,8 +196,6 @@ class Budget:
 
     def items(self, value: Any) -> list[Any]:
         """The items of something iterable, as a new list. An iterator is empty afterwards."""
-        if isinstance(value, Unknown):
-            value._refuse()
         self._paid_items(value)
         items = list(value.rest() if isinstance(value, Lazy) else value)
         if type(value) in (set, frozenset) and not set(map(type, items)) <= _SCALARS:
@@ -206,7 +204,9 @@ class Budget:
         return items
 
     def _paid_items(self, value: Any) -> None:
-        if type(value) is range:
+        if isinstance(value, Unknown):
+            value._refuse()
+        elif type(value) is range:
             length = max(0, -((value.start - value.stop) // value.step))
             self.made(length, 40)
         elif type(value) is str and not value.isascii():

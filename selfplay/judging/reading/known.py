@@ -65,10 +65,10 @@ def binary(budget: Budget, name: str, a: Any, b: Any) -> Any:
     """`a` and `b` combined by the operator whose ast name is given; raises NotReadable for what would be too large."""
     if name not in _BINARY:
         raise NotReadable("unsupported", f"the operator {name}")
-    if type(a) is int and type(b) is int:
+    same = type(a) if type(a) is type(b) else None
+    if same is int:
         _pay_integers(budget, name, a, b)
-        return _bits_of_any(_BINARY[name](a, b))
-    if name == "Add" and type(a) is type(b) and type(a) in _LISTED:
+    elif name == "Add" and same in _LISTED:
         budget.made(len(a) + len(b), _each(a, b))
     elif name == "Mult" and (type(a) in _LISTED or type(b) in _LISTED):
         _pay_repeated(budget, a, b)
