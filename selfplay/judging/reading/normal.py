@@ -32,12 +32,49 @@ FLIPPED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<=", "
 _NEGATED = {"==": "!=", "!=": "==", "is": "is_not", "is_not": "is"}
 
 _KINDS = {
-    **dict.fromkeys("len ord .count .index .find .rfind .bit_length".split(), "int"),
-    **dict.fromkeys("list sorted reversed .split .splitlines".split(), "list"),
-    **dict.fromkeys("str repr .lower .upper .strip .lstrip .rstrip .replace .join .title .capitalize".split(), "str"),
-    **dict.fromkeys("bool not == != < <= > >= in is is_not any all isinstance type_is approx".split(), "bool"),
-    **dict.fromkeys(".startswith .endswith .isdigit .isalpha .isalnum .isupper .islower .isspace".split(), "bool"),
-    **dict.fromkeys(".issubset .issuperset .isdisjoint".split(), "bool"),
+    **dict.fromkeys(["len", "ord", ".count", ".index", ".find", ".rfind", ".bit_length"], "int"),
+    **dict.fromkeys(["list", "sorted", "reversed", ".split", ".splitlines"], "list"),
+    **dict.fromkeys(
+        [
+            "str",
+            "repr",
+            ".lower",
+            ".upper",
+            ".strip",
+            ".lstrip",
+            ".rstrip",
+            ".replace",
+            ".join",
+            ".title",
+            ".capitalize",
+        ],
+        "str",
+    ),
+    **dict.fromkeys(
+        [
+            "bool",
+            "not",
+            "==",
+            "!=",
+            "<",
+            "<=",
+            ">",
+            ">=",
+            "in",
+            "is",
+            "is_not",
+            "any",
+            "all",
+            "isinstance",
+            "type_is",
+            "approx",
+        ],
+        "bool",
+    ),
+    **dict.fromkeys(
+        [".startswith", ".endswith", ".isdigit", ".isalpha", ".isalnum", ".isupper", ".islower", ".isspace"], "bool"
+    ),
+    **dict.fromkeys([".issubset", ".issuperset", ".isdisjoint"], "bool"),
     "tuple": "tuple",
     "set": "set",
     "float": "float",
@@ -126,7 +163,9 @@ def _whole(term: Term) -> int | None:
 
 
 def _repeated(name: str) -> Callable[..., Term | None]:
-    return lambda *terms: terms[0] if len(terms) == 1 and terms[0][:2] == ("call", name) and len(terms[0]) == 3 else None
+    return lambda *terms: (
+        terms[0] if len(terms) == 1 and terms[0][:2] == ("call", name) and len(terms[0]) == 3 else None
+    )
 
 
 def _magnitude(*terms: Term) -> Term | None:
@@ -314,8 +353,28 @@ def _step(term: Term) -> tuple[str, ...] | None:
 
 
 _PLAIN_STEPS: dict[str, tuple[str, ...]] = {
-    **{name: (name,) for name in "len sorted reversed set list tuple sum min max abs str int float bool any all".split()},
-    **{f".{name}": (name,) for name in "lower upper strip keys values items".split()},
+    **{
+        name: (name,)
+        for name in [
+            "len",
+            "sorted",
+            "reversed",
+            "set",
+            "list",
+            "tuple",
+            "sum",
+            "min",
+            "max",
+            "abs",
+            "str",
+            "int",
+            "float",
+            "bool",
+            "any",
+            "all",
+        ]
+    },
+    **{f".{name}": (name,) for name in ["lower", "upper", "strip", "keys", "values", "items"]},
     "round": ("round", ""),
 }
 

@@ -152,7 +152,21 @@ def _of_call(
 
 
 _REPLACING = frozenset(
-    "setattr delattr exec eval globals locals vars __import__ __dict__ modules monkeypatch mocker patch".split()
+    [
+        "setattr",
+        "delattr",
+        "exec",
+        "eval",
+        "globals",
+        "locals",
+        "vars",
+        "__import__",
+        "__dict__",
+        "modules",
+        "monkeypatch",
+        "mocker",
+        "patch",
+    ]
 )
 
 

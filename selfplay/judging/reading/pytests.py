@@ -169,8 +169,35 @@ def imported_names(module: str, alias: ast.alias, entry: EntryPoint, helpers: Ma
 
 
 PACKAGES = frozenset(
-    "numpy pandas scipy sympy hypothesis torch tensorflow sklearn matplotlib networkx requests pydantic attr attrs"
-    " sortedcontainers parameterized ddt nose freezegun faker yaml PIL cv2 numba more_itertools dateutil pytz".split()
+    [
+        "numpy",
+        "pandas",
+        "scipy",
+        "sympy",
+        "hypothesis",
+        "torch",
+        "tensorflow",
+        "sklearn",
+        "matplotlib",
+        "networkx",
+        "requests",
+        "pydantic",
+        "attr",
+        "attrs",
+        "sortedcontainers",
+        "parameterized",
+        "ddt",
+        "nose",
+        "freezegun",
+        "faker",
+        "yaml",
+        "PIL",
+        "cv2",
+        "numba",
+        "more_itertools",
+        "dateutil",
+        "pytz",
+    ]
 )
 
 
@@ -280,4 +307,3 @@ ASSUMED: dict[str, Any] = {  # single statements are written without their impor
     "hasattr": Native("hasattr", _hasattr),
     "__file__": Spoiled.of("followed", name="__file__"),
 }
-

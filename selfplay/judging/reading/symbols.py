@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from selfplay.judging.calls import call_text
-from selfplay.judging.reading.budget import Budget, Lazy, NotReadable, Unknown
+from selfplay.judging.reading.budget import WRITING, Budget, Lazy, NotReadable, Unknown
 from selfplay.judging.reading.known import ExceptionType, Native, type_names
 from selfplay.judging.reading.normal import Term, joined, make
 from selfplay.judging.reading.opaque import Spoiled
@@ -28,25 +28,102 @@ OPERATORS = {
     "BitOr": "|", "BitAnd": "&", "BitXor": "^",
 }  # fmt: skip
 FUNCTIONS = frozenset(
-    "len sorted reversed set list tuple sum min max abs str int float bool any all zip enumerate range ord chr repr".split()
+    [
+        "len",
+        "sorted",
+        "reversed",
+        "set",
+        "list",
+        "tuple",
+        "sum",
+        "min",
+        "max",
+        "abs",
+        "str",
+        "int",
+        "float",
+        "bool",
+        "any",
+        "all",
+        "zip",
+        "enumerate",
+        "range",
+        "ord",
+        "chr",
+        "repr",
+    ]
 )
 SAME_AS = {"frozenset": "set", "fabs": "abs"}
 METHODS = frozenset(
-    "lower upper strip lstrip rstrip split splitlines startswith endswith count index find replace join isdigit isalpha"
-    " isalnum isupper islower isspace title capitalize keys values items get copy issubset issuperset isdisjoint union"
-    " intersection difference symmetric_difference swapcase removeprefix removesuffix".split()
+    [
+        "lower",
+        "upper",
+        "strip",
+        "lstrip",
+        "rstrip",
+        "split",
+        "splitlines",
+        "startswith",
+        "endswith",
+        "count",
+        "index",
+        "find",
+        "replace",
+        "join",
+        "isdigit",
+        "isalpha",
+        "isalnum",
+        "isupper",
+        "islower",
+        "isspace",
+        "title",
+        "capitalize",
+        "keys",
+        "values",
+        "items",
+        "get",
+        "copy",
+        "issubset",
+        "issuperset",
+        "isdisjoint",
+        "union",
+        "intersection",
+        "difference",
+        "symmetric_difference",
+        "swapcase",
+        "removeprefix",
+        "removesuffix",
+    ]
 )
-CHANGING = frozenset("append extend insert pop remove sort reverse clear add discard update setdefault popitem".split())
+CHANGING = frozenset(
+    [
+        "append",
+        "extend",
+        "insert",
+        "pop",
+        "remove",
+        "sort",
+        "reverse",
+        "clear",
+        "add",
+        "discard",
+        "update",
+        "setdefault",
+        "popitem",
+    ]
+)
 LAZY = frozenset({"reversed", "zip", "enumerate", ".values", ".items", ".keys"})
 
 
 def text_of(value: Any, budget: Budget) -> str:
     """Canonical text of plain data; raises NotReadable for what is unknown, no data, or too large."""
-    budget.weigh(value)
+    budget.weigh(value, WRITING)
     try:
-        return encode(value, strict=True)
+        text = encode(value, strict=True)
     except ValueError as error:
         raise NotReadable("unsupported", str(error)) from None
+    budget.made(len(text))
+    return text
 
 
 class EntryPoint(Unknown):
