@@ -114,10 +114,17 @@ def call(function, text, report, output_bytes):
     """One call; whatever the program does, one frame says it."""
     start = process_time()
     try:
-        body, kind = codec.encode(function(*codec.decode(text)), output_bytes).encode(), b"V"
+        body, kind = codec.encode(_called(function, codec.decode(text)), output_bytes).encode(), b"V"
     except BaseException as error:  # noqa: BLE001
         body, kind = names_of(error), b"X"
     report(kind, struct.pack("!d", process_time() - start) + body)
+
+
+def _called(function, arguments):
+    """A sequence holds positional arguments; a dictionary keyword arguments, and under "" the positional ones."""
+    if type(arguments) is dict:
+        return function(*arguments.pop(""), **arguments)
+    return function(*arguments)
 
 
 def run_program(source, report):
