@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 
 from selfplay.game.advantages import RunningMeans
-from selfplay.game.episode import Conversation, Group, Role, Turn, TurnKey
+from selfplay.game.episode import Conversation, Role, Turn, TurnKey
+from selfplay.game.extract import Code
+from selfplay.game.phases import Step
 from selfplay.game.problems import Problem
-from selfplay.game.rewards import ProgramOutcome, SuiteOutcome, TurnOutcome
-from selfplay.judging.exam import Examined
+from selfplay.judging.turns import WrittenTurn
 from selfplay.learning.credit import CreditSettings, credit
 from selfplay.learning.ranks import Ranks
-from selfplay.learning.scoring import Scored
+from selfplay.match.record import Chain, Match, Suite
 
 PROBLEM = Problem("p", "", "f", "def f(n: int) -> int:", ())
 STAGES = (1, 2, 3, 4, 5)
@@ -31,21 +32,23 @@ def conversation(role: Role, branch: int, truncated: bool = False) -> Conversati
 
 def scored(
     generator: tuple[float | None, ...], suites: tuple[tuple[float | None, ...], ...], truncated: bool = False
-) -> Scored:
-    chains = tuple(conversation("generator", i, truncated) for i in range(len(generator)))
-    tests = tuple(conversation("discriminator", i) for i in range(len(suites)))
-    group = Group(PROBLEM, "both", 1, chains, tests, (0,) * len(suites))
-    outcome = SuiteOutcome(tuple(TurnOutcome(stage, (), 0, 2) for stage in STAGES))
-    return Scored(
-        Examined(group, (), (), (), (), ()),
-        (ProgramOutcome(True, True),) * len(generator),
-        (outcome,) * len(suites),
-        generator,
-        suites,
+) -> Match:
+    turns = tuple(WrittenTurn(stage) for stage in STAGES)
+    return Match(
+        PROBLEM,
+        Step(0, 1, "both", ""),
+        2,
+        tuple(
+            Chain(conversation("generator", i, truncated), Code("", "bare"), reward)
+            for i, reward in enumerate(generator)
+        ),
+        tuple(Suite(conversation("discriminator", i), 0, turns, rewards) for i, rewards in enumerate(suites)),
+        (),
+        0,
     )
 
 
-def credited(group: Scored, role: Role, stages: tuple[int, ...] = STAGES, settings: CreditSettings = GROUP):
+def credited(group: Match, role: Role, stages: tuple[int, ...] = STAGES, settings: CreditSettings = GROUP):
     return credit([group], role, stages, settings, RunningMeans(), Ranks())
 
 
@@ -60,6 +63,18 @@ def test_spans_cover_what_was_sampled_and_nothing_else() -> None:
     for stage, span in zip(STAGES, sample.spans, strict=True):
         assert sample.ids[span.start : span.end] == (stage,) * 3
         assert span.logprobs == (-0.5,) * 3
+
+
+def test_a_match_keeps_the_advantages_that_were_trained() -> None:
+    group = scored((1.0, 0.0), ((1.0, 0.0, 0.0, 0.0, 0.0), (0.0, 1.0, 0.0, 0.0, 0.0)))
+    [chains] = credited(group, "generator", (4, 5)).matches
+    assert [chain.advantages for chain in chains.chains] == [
+        (None, None, None, 0.5, 0.5),
+        (None, None, None, -0.5, -0.5),
+    ]
+    assert [suite.advantages for suite in chains.suites] == [(), ()]
+    [suites] = credited(group, "discriminator").matches
+    assert [suite.advantages for suite in suites.suites] == [(0.5, -0.5, 0, 0, 0), (-0.5, 0.5, 0, 0, 0)]
 
 
 def test_frozen_turns_are_context() -> None:

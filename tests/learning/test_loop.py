@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from selfplay.config import Config, configure
-from selfplay.learning import loop
+from selfplay.game.advantages import RunningMeans
+from selfplay.game.episode import ROLES
+from selfplay.game.phases import trained_stages
+from selfplay.learning import loop, setup
+from selfplay.learning.credit import CreditSettings, credit
+from selfplay.learning.ranks import Ranks
+from selfplay.match.ledger import from_json, to_json
+from selfplay.match.record import Match
+from selfplay.match.score import score
 from selfplay.run.recorders import Memory
 
 SMALL = {
@@ -70,12 +79,42 @@ def test_every_step_is_recorded_with_what_its_line_shows(once: tuple[Memory, loo
         assert step["logprob_gap"] < 1e-4
 
 
-def test_every_episode_is_in_the_ledger_with_ids_and_logprobs(once: tuple[Memory, loop.Result]) -> None:
-    records = once[0].episode_records
-    assert {record["role"] for record in records} == {"generator", "discriminator"}
-    for record in records:
-        for turn in record["generator"]:
-            assert len(turn["ids"]) == len(turn["logprobs"])
+def test_every_match_is_in_the_ledger_with_ids_and_logprobs(once: tuple[Memory, loop.Result]) -> None:
+    matches = [from_json(record) for record in once[0].episode_records]
+    assert {match.step.role for match in matches} == {"generator", "discriminator"}
+    for match in matches:
+        for role in ROLES:
+            for turn in (turn for conversation in match.conversations(role) for turn in conversation.turns):
+                assert len(turn.ids) == len(turn.logprobs) > 0
+
+
+def test_the_ledger_is_read_back_exactly(once: tuple[Memory, loop.Result]) -> None:
+    for record in once[0].episode_records:
+        line = json.dumps(record)
+        assert json.dumps(to_json(from_json(json.loads(line)))) == line
+
+
+def test_rewards_and_advantages_can_be_computed_again_from_the_ledger() -> None:
+    """Two steps of each role under a rule that counts refused cases too, with advantages that remember earlier steps."""
+    knobs = {"rewards": "progressive", "advantages": "running", "n_discriminator_steps": 2, "n_generator_steps": 2}
+    memory, _ = run(**knobs)
+    made = config(**knobs)
+    running = RunningMeans()
+    for step in loop.planned_steps(made):
+        recorded = [match for match in map(from_json, memory.episode_records) if match.step.index == step.index]
+        assert score(recorded, setup.reward_rule(made)) == recorded
+        for role in loop.trained_roles(made, step):
+            bare = [without_advantages(match) for match in recorded]
+            again = credit(
+                bare, role, trained_stages(step, made.trained_stages), CreditSettings("running"), running, Ranks()
+            )
+            running = again.running
+            assert list(again.matches) == recorded
+
+
+def without_advantages(match: Match) -> Match:
+    chains = tuple(replace(chain, advantages=()) for chain in match.chains)
+    return replace(match, chains=chains, suites=tuple(replace(suite, advantages=()) for suite in match.suites))
 
 
 def test_the_adapters_are_saved_once_at_the_end(once: tuple[Memory, loop.Result]) -> None:
@@ -92,7 +131,8 @@ def test_another_seed_writes_another(once: tuple[Memory, loop.Result]) -> None:
 
 def test_arms_play_the_same_problems_in_the_generator_steps_they_share(once: tuple[Memory, loop.Result]) -> None:
     def played(memory: Memory) -> set[tuple[int, str]]:
-        return {(r["step"], r["problem"]) for r in memory.episode_records if r["role"] == "generator"}
+        records = [record for record in memory.episode_records if record["step"]["role"] == "generator"]
+        return {(record["step"]["index"], record["problem"]["id"]) for record in records}
 
     assert played(run(adversary="none")[0]) == played(once[0])
 
@@ -101,13 +141,13 @@ def test_without_an_adversary_no_suite_is_written_and_only_the_generator_learns(
     memory, _ = run(adversary="none")
     assert [step["role"] for step in memory.steps] == ["generator"]
     assert [record["when"] for record in memory.evaluations] == ["before", "stage-5", "after"]
-    assert all(record["suite"] is None for record in memory.episode_records)
+    assert all(record["suites"] == [] for record in memory.episode_records)
 
 
 def test_a_frozen_adversary_writes_suites_and_never_learns() -> None:
     memory, _ = run(adversary="frozen")
     assert [step["role"] for step in memory.steps] == ["generator"]
-    assert any(record["suite"] is not None for record in memory.episode_records)
+    assert all(record["suites"] for record in memory.episode_records)
 
 
 def test_each_stage_ends_once_whatever_an_arm_skips() -> None:

@@ -1,0 +1,137 @@
+"""A match survives its record: exactly, with one type per field, without what must stay secret."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from selfplay.game.episode import TurnKey
+from selfplay.game.phases import Step
+from selfplay.game.players import Sampling, ScriptedPlayer
+from selfplay.game.problems import Contract, Problem, StdinTest
+from selfplay.game.prompts import Prompts
+from selfplay.game.rewards import get_rule
+from selfplay.game.rollout import Table, play
+from selfplay.judging.box.local import LocalBox
+from selfplay.judging.judge import Judge
+from selfplay.judging.targets import MutantBank
+from selfplay.match.examine import examine
+from selfplay.match.ledger import LedgerError, from_json, to_json
+from selfplay.match.record import Match
+from selfplay.match.score import score
+
+PROBLEM = Problem(
+    "big",
+    "Is it at least 3?",
+    "f",
+    "def f(n: int) -> bool:",
+    ("assert f(7) == True", "assert f(1) == False"),
+    "def f(n):\n    return n >= 3",
+    tags=("number",),
+    contract=Contract(("n >= 0",), ("ValueError",)),
+    hidden_tests=("assert f(123456) == True",),
+)
+TESTS = {
+    1: "assert f(9) == True\nassert f(9) == 1",
+    3: "assert f(3) is True\nassert f(4) == False\nassert f(((",
+    5: "no",
+}
+
+
+@pytest.fixture(scope="module")
+def judge() -> Iterator[Judge]:
+    with LocalBox() as box:
+        yield Judge(box)
+
+
+@pytest.fixture(scope="module")
+def match(judge: Judge) -> Match:
+    """A generator's step from stage 3 on, with a shared prefix, refused and unreadable tests, mutants and rewards."""
+
+    def said(key: TurnKey) -> str:
+        if key.role == "discriminator":
+            return TESTS.get(key.stage, "")
+        return ("def f(n):\n    return n > 3", "I do not know.")[key.branch] if key.stage == 5 else "thinking"
+
+    long = Sampling(max_tokens=4000)
+    step = Step(4, 3, "generator", "stage 3 generator")
+    groups = play(ScriptedPlayer(said), Prompts("compact"), [PROBLEM], step, Table(2, 1, 0, long, long))
+    return score(examine(groups, step, judge, 2, MutantBank()), get_rule("novel_kills"))[0]
+
+
+def test_a_match_is_read_back_exactly(match: Match) -> None:
+    line = json.dumps(to_json(match))
+    again = from_json(json.loads(line))
+    assert again == match
+    assert json.dumps(to_json(again)) == line
+
+
+def test_a_turn_that_branches_share_is_written_once(match: Match) -> None:
+    record = to_json(match)
+    shared = set(record["chains"][0]["turns"]) & set(record["chains"][1]["turns"])
+    assert {record["turns"][number]["stage"] for number in shared} == {1, 2}
+
+
+def test_hidden_tests_never_enter_a_match(match: Match) -> None:
+    assert match.problem == replace(PROBLEM, hidden_tests=())
+    assert "123456" not in json.dumps(to_json(match))
+
+
+def test_every_written_test_is_there_with_why_it_does_not_count(match: Match) -> None:
+    [suite] = to_json(match)["suites"]
+    cases = [case for turn in suite["written"] for case in turn["cases"]]
+    assert [(case["source"], case["reason"]) for case in cases] == [
+        ("assert f(9) == True", None),
+        ("assert f(9) == 1", "duplicate"),
+        ("assert f(3) is True", None),
+        ("assert f(4) == False", "reference"),
+    ]
+    assert sum(turn["dropped"] + len(turn["unread"]) for turn in suite["written"]) == 1
+
+
+def test_the_matrix_names_where_each_target_comes_from(match: Match) -> None:
+    record = to_json(match)
+    assert {target["origin"] for target in record["targets"]} == {"paid"}
+    assert all(len(row) == len(record["cases"]) for row in record["programs"])
+    assert all(len(target["verdicts"]) == len(record["cases"]) for target in record["targets"])
+
+
+def kinds(value: Any, where: str = "") -> Iterator[tuple[str, str]]:
+    """Every field's path with the type that stands there; numbers are one type, null stands for none."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from kinds(inner, f"{where}.{name}")
+    elif isinstance(value, list):
+        for inner in value:
+            yield from kinds(inner, f"{where}[]")
+    elif value is not None:
+        yield where, "number" if type(value) in (int, float) else type(value).__name__
+
+
+def test_every_field_always_has_one_type(match: Match, judge: Judge) -> None:
+    stdin = Problem("sum", "", "", "", (StdinTest("1\n", "1\n"),), "print(input())", kind="stdio", tolerance=0.5)
+    silent = replace(PROBLEM, id="silent", contract=None, reference_solution=None)
+    long, step = Sampling(max_tokens=4000), Step(0, 1, "both", "")
+    groups = play(ScriptedPlayer(lambda _: ""), Prompts("compact"), [stdin, silent], step, Table(1, 1, 0, long, long))
+    matches = [match, *score(examine(groups, step, judge, 2), get_rule("progressive"))]
+    found: dict[str, set[str]] = {}
+    for each in matches:
+        for where, kind in kinds(to_json(each)):
+            found.setdefault(where, set()).add(kind)
+    assert {where: own for where, own in found.items() if len(own) > 1} == {}
+
+
+def test_records_load_in_pandas(match: Match) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame([to_json(match), to_json(match)])
+    assert list(frame["own"]) == [2, 2]
+
+
+@pytest.mark.parametrize("record", [{}, {"schema": 1}, {"schema": 3}, {"schema": 2}, {"schema": 2, "turns": [{}]}])
+def test_a_record_of_another_kind_is_refused(record: dict[str, Any]) -> None:
+    with pytest.raises(LedgerError, match=r"schema|not the record"):
+        from_json(record)
