@@ -104,6 +104,7 @@ def _update_metrics(stats: Mapping[Role, UpdateStats]) -> dict[str, Any]:
         "entropy",
         "logprob_gap",
         "logprob_gap_max",
+        "skipped",
     )
     by_role = {f"{name}/{role}": getattr(own, name) for role, own in stats.items() for name in names}
     last = list(stats.values())[-1:]

@@ -74,7 +74,7 @@ class UpdateStats:
     logprob_gap: float
     logprob_gap_max: float
     seconds: float
-    skipped: bool = False
+    skipped: int = 0
 
 
 @dataclass(slots=True)
@@ -119,7 +119,7 @@ def clipped_update(
             norm = policy.step(role, settings.max_grad_norm)
             steps.append(total)
     peaks = [max(column) for column in zip(*ranks.gather(peaks), strict=True)]
-    return replace(_stats(steps, peaks, norm, time.perf_counter() - started), skipped=skipped)
+    return replace(_stats(steps, peaks, norm, time.perf_counter() - started), skipped=int(skipped))
 
 
 def _accumulate(
