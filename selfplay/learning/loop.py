@@ -99,7 +99,7 @@ class Run:
 def train(config: Config, recorder: Recorder, ranks: Ranks | None = None) -> Result:
     """Train both adapters through the configured schedule, with evaluations before, after each stage and after.
 
-    Once an adapter has moved, however the run ends the adapters are saved: on Ctrl-C the result says `interrupted`,
+    Once an update is made, however the run ends the adapters are saved: on Ctrl-C the result says `interrupted`,
     an error is raised on afterwards. Before that Ctrl-C is raised on, and nothing is kept.
     """
     ranks = ranks or Ranks()
@@ -114,10 +114,10 @@ def train(config: Config, recorder: Recorder, ranks: Ranks | None = None) -> Res
 
 def open_run(config: Config, recorder: Recorder, ranks: Ranks, judge: Judge) -> Run:
     """Opens player and problems, and says what takes time."""
-    problems = setup.open_problems(config, judge, ranks, recorder.say)
     recorder.say(f"loading {config.model or 'the embedded player'}")
     policy, settings = setup.open_player(config), setup.update_settings(config)
     recorder.about(tier=judge.box.tier, logprob_gap_limit=settings.gap_bound(policy.precise))
+    problems = setup.open_problems(config, judge, ranks, recorder.say)
     return Run(
         config,
         ranks,
