@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 import selfplay
-from selfplay import play
 from selfplay.config import configure
 from selfplay.errors import SelfplayError
+from selfplay.play import main as play
 from selfplay.train import main
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -147,7 +147,7 @@ def problem(id: str, reference: str) -> dict[str, Any]:
 
 
 def played(capsys: pytest.CaptureFixture[str], *flags: str) -> str:
-    assert play.main(flags) == 2
+    assert play(flags) == 2
     return capsys.readouterr().err
 
 

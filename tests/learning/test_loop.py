@@ -13,6 +13,7 @@ from selfplay.game.rewards import RewardRule
 from selfplay.learning import loop
 from selfplay.learning.evaluate import Evaluator
 from selfplay.learning.policy import PolicyError
+from selfplay.learning.samples import Sample, Span
 from selfplay.learning.update import clipped_update
 from selfplay.run.recorders import Memory
 
@@ -229,14 +230,7 @@ def test_each_thing_that_takes_time_is_said_with_its_count(once: tuple[Memory, l
         {"n_discriminator_steps": 0, "n_generator_steps": 0, "k": 0},
         {"schedule": "full", "adversary": "frozen", "n_generator_steps": 0, "k": 0},
         {"schedule": "single_stage", "n_discriminator_steps": 0, "n_generator_steps": 0, "k": 0},
-        {
-            "schedule": "alternating",
-            "adversary": "none",
-            "n_discriminator_steps": 0,
-            "n_generator_steps": 1,
-            "k": 0,
-            "stages": 3,
-        },
+        {"schedule": "alternating", "adversary": "none", "n_discriminator_steps": 1, "n_generator_steps": 0, "k": 0},
     ],
 )
 def test_a_run_without_a_step_is_refused(knobs: dict[str, Any]) -> None:
@@ -245,22 +239,21 @@ def test_a_run_without_a_step_is_refused(knobs: dict[str, Any]) -> None:
 
 
 def test_three_updates_in_a_row_without_a_finite_gradient_end_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(policy: Any, role: Any, *rest: Any) -> Any:
-        for parameter in policy.adapters.parameters[role].values():
-            parameter.register_hook(lambda grad: grad * float("inf"))
-        return clipped_update(policy, role, *rest)
+    def broken(policy: Any, role: Any, samples: Any, *rest: Any) -> Any:
+        too_much = Sample((5, 6, 7, 8), (Span(1, 4, 3e38),))
+        return clipped_update(policy, role, [too_much], *rest)
 
     monkeypatch.setattr(loop, "clipped_update", broken)
     memory = Memory()
     with pytest.raises(PolicyError, match="3 updates in a row"):
-        loop.train(config(k=4, problems_per_step=8), memory)
+        loop.train(config(k=4), memory)
     assert memory.saved == 1
     assert [step["skipped"] for step in memory.steps] == [1, 1]
     assert sum("is skipped" in line for line in memory.said) == 3
 
 
 def test_a_run_that_pays_nothing_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    poor = RewardRule("novel_kills", lambda program: 0.0, lambda suite: (0.0,) * len(suite.turns), per_turn=True)
+    poor = RewardRule("novel_kills", lambda program: 0.0, lambda suite: (0.0,) * len(suite.turns), True, "")
     monkeypatch.setattr(loop.setup, "reward_rule", lambda config: poor)
     memory, _ = run()
     assert any(line.startswith("every reward so far is 0") for line in memory.said)
