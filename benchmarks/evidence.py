@@ -68,13 +68,14 @@ def evaluations(folder: Path) -> dict[tuple[str, int], dict[str, dict[str, Any]]
 
 
 def table(folder: Path) -> Iterator[str]:
-    """Markdown: every run at its last step, the mean of each arm, and the paired differences between arms."""
+    """Markdown: every run at its last step, the mean of each arm, the paired differences between arms, their budgets."""
     found = evaluations(folder)
     yield f"| arm | seed | {' | '.join(FIGURES)} |"
     yield f"|---|---|{'---|' * len(FIGURES)}"
-    starts = [record["before"] for record in found.values()]
+    # Runs of one seed start alike, whatever the arm; every seed has adapters and samples of its own.
+    starts = {seed: records["before"] for (_, seed), records in found.items()}
     if starts:
-        yield _row("warm start", "", starts[0], FIGURES)
+        yield _mean_row("warm start", list(starts.values()))
     by_arm: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for (arm, seed), records in sorted(found.items()):
         shown = TESTS if arm.startswith("none") else ()
@@ -86,6 +87,8 @@ def table(folder: Path) -> Iterator[str]:
     yield from _changes(found)
     yield ""
     yield from _differences(by_arm)
+    yield ""
+    yield from _budgets(folder, found)
 
 
 def _row(arm: str, seed: str, record: dict[str, Any], shown: Sequence[str]) -> str:
@@ -126,7 +129,11 @@ def _change(runs: Sequence[dict[str, dict[str, Any]]], figure: str) -> str:
 
 
 def _differences(by_arm: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
-    """Greedy and sampled code, arm against arm: per problem the mean over seeds, bootstrap over problems."""
+    """Greedy and sampled code, arm against arm, with two intervals.
+
+    Over problems: per problem the mean over seeds, bootstrap; what other problems would have shown of these runs. Over
+    seeds: Student's t of the seeds' differences; what other runs would have shown on these problems.
+    """
     from selfplay.match.intervals import paired_difference
 
     names = sorted(by_arm)
@@ -136,7 +143,34 @@ def _differences(by_arm: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
             for second in names[i + 1 :]:
                 problems = sorted(scores[first].keys() & scores[second].keys())
                 gap = paired_difference([scores[first][p] for p in problems], [scores[second][p] for p in problems])
-                yield f"* {figure}: {second} minus {first}: {gap.value:+.3f} ({gap.low:+.3f} to {gap.high:+.3f})"
+                seeds = _over_seeds(by_arm[first], by_arm[second], f"code_{figure}")
+                over = f"({gap.low:+.3f} to {gap.high:+.3f} over problems{seeds})"
+                yield f"* {figure}: {second} minus {first}: {gap.value:+.3f} {over}"
+
+
+T_975 = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776}  # Student's t by number of seeds
+
+
+def _over_seeds(first: Sequence[dict[str, Any]], second: Sequence[dict[str, Any]], figure: str) -> str:
+    """The interval of the mean difference over paired seeds, as text; empty where the arms have not the same few."""
+    if len(first) != len(second) or len(first) not in T_975:
+        return ""
+    gaps = [b[figure]["value"] - a[figure]["value"] for a, b in zip(first, second, strict=True)]
+    middle, reach = statistics.mean(gaps), T_975[len(gaps)] * statistics.stdev(gaps) / len(gaps) ** 0.5
+    return f"; {middle - reach:+.3f} to {middle + reach:+.3f} over {len(gaps)} seeds"
+
+
+def _budgets(folder: Path, found: dict[tuple[str, int], dict[str, dict[str, Any]]]) -> Iterator[str]:
+    """What an arm's runs spent on steps, evaluations left out: mean over the seeds."""
+    yield "| arm | steps | tokens in the loss | seconds of steps |"
+    yield "|---|---|---|---|"
+    for arm in sorted({arm for arm, _ in found}):
+        runs = []
+        for path in sorted(folder.glob(f"{arm}.*/metrics.jsonl")):
+            steps = [record for record in map(json.loads, path.open()) if record["kind"] == "step"]
+            runs.append([len(steps), *(sum(step[name] or 0 for step in steps) for name in ("tokens", "seconds"))])
+        steps, tokens, seconds = (statistics.mean(column) for column in zip(*runs, strict=True))
+        yield f"| {arm} | {steps:.0f} | {tokens:,.0f} | {seconds:,.0f} |"
 
 
 def _by_problem(records: Sequence[dict[str, Any]], figure: str, of: int) -> dict[str, float]:

@@ -14,6 +14,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from selfplay.run.command import run_command
+
 if TYPE_CHECKING:
     from selfplay.run.checks import Finding
 
@@ -24,12 +26,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     from selfplay.run.checks import findings, works
 
-    found = findings(Path(options.output_dir))
-    well = works(found)
-    print(
-        json.dumps({"works": well, "findings": [asdict(each) for each in found]}) if options.json else _as_text(found)
-    )
-    return 0 if well else 1
+    def body() -> int:
+        found = findings(Path(options.output_dir))
+        well = works(found)
+        told = {"works": well, "findings": [asdict(each) for each in found]}
+        print(json.dumps(told) if options.json else _as_text(found), flush=True)
+        return 0 if well else 1
+
+    return run_command("selfplay.doctor", body)
 
 
 def _parser() -> argparse.ArgumentParser:

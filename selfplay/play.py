@@ -15,8 +15,9 @@ from typing import Any
 
 from selfplay.config import Config, configure
 from selfplay.config.flags import parse
-from selfplay.errors import SelfplayError, UnknownName, suggestion
+from selfplay.errors import UnknownName, suggestion
 from selfplay.game.problems import SETS, Problem, load_problems
+from selfplay.run.command import run_command
 
 ABOUT = "Play one episode with an untrained player and show everything that happens in it."
 PROBLEM = "Id of the problem to play, such as two_sum. Default: one of --problems, drawn by --seed."
@@ -37,10 +38,12 @@ def _play(config: Config, wanted: str | None) -> str:
     problem = choose(config, wanted)  # a problem that does not exist is refused before torch loads
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     from selfplay.learning import setup
+    from selfplay.learning.references import check_references
     from selfplay.match.show import play_and_show
 
     judge = setup.open_judge(config)
     try:
+        check_references(config.problems, [problem], judge)  # it decides which tests are right
         prompts, sampling = setup.open_prompts(config), setup.table(config).generator
         name = config.model or "the embedded player"
         return play_and_show(setup.open_player(config), name, problem, prompts, sampling, judge)
@@ -79,13 +82,13 @@ class UnknownProblem(UnknownName):
 
 def main(argv: Sequence[str] | None = None) -> int:
     prog = "python -m selfplay.play"
-    try:
+
+    def body() -> int:
         config, own = parse(sys.argv[1:] if argv is None else argv, prog, ABOUT, KEYS, {"problem": PROBLEM})
-        print(_play(config, own.get("problem")))
-    except SelfplayError as error:
-        print(f"selfplay.play: {error}", file=sys.stderr)
-        return 2
-    return 0
+        print(_play(config, own.get("problem")), flush=True)
+        return 0
+
+    return run_command("selfplay.play", body)
 
 
 class _Callable(ModuleType):

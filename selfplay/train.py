@@ -7,6 +7,7 @@ With nothing but the package it trains the embedded player on procedural problem
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -14,8 +15,21 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from selfplay.config import Config, configure, from_flags, to_flags
-from selfplay.errors import SelfplayError, UnknownName
+NOTHING_BEGAN = "interrupted before training began; no adapters were saved"
+
+
+def _leave(*_: object) -> None:
+    """Ctrl-C while modules load: nothing is open yet, and an interrupted import would end in somebody's traceback."""
+    os.write(2, f"\nselfplay.train: {NOTHING_BEGAN}\n".encode())
+    os._exit(130)
+
+
+if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, _leave)
+
+from selfplay.config import Config, configure, from_flags, to_flags  # noqa: E402 -- Ctrl-C is looked after first
+from selfplay.config.layers import cores  # noqa: E402
+from selfplay.errors import SelfplayError, UnknownName  # noqa: E402
 
 if TYPE_CHECKING:
     from selfplay.learning.loop import Result
@@ -49,25 +63,34 @@ def _run(config: Config) -> Result:
 
     first = _first()
     if first:
-        _check_names(config)
+        _check(config)
     # A folder that is taken is refused here, before torch is loaded.
-    recorder = Recorders(RunFolder(config), Progress()) if first else Memory()
+    progress = Progress()
+    recorder = Recorders(RunFolder(config), progress) if first else Memory()
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    recorder.say("loading PyTorch")
     if first:
         _hint(config)
-    result = _on_all_ranks(config, recorder)
+    try:
+        result = _on_all_ranks(config, recorder)
+    except Exception as error:
+        # The folder was free when we began: adapters in it are this run's.
+        if first and (Path(config.output_dir) / "adapters").is_dir():
+            error.add_note(f"the adapters as they were are saved in {_adapters(config)}")
+        raise
     if first:
-        print(_last_words(config, result, evaluation_table(result.evaluations)), flush=True)
+        print(_last_words(config, result, evaluation_table(result.evaluations, progress.width)), flush=True)
     return result
 
 
-def _check_names(config: Config) -> None:
-    """Refuses what does not exist before anything heavy is loaded and other processes are started."""
+def _check(config: Config) -> None:
+    """Refuses what cannot be run before anything heavy is loaded and other processes are started."""
     from selfplay.game.advantages import ADVANTAGES
     from selfplay.game.phases import SCHEDULES
     from selfplay.game.problems import load_problems
     from selfplay.game.prompts import STYLES
     from selfplay.game.rewards import RULES
+    from selfplay.learning.plan import planned_steps
 
     for kind, name, known in (
         ("reward rule", config.rewards, RULES),
@@ -77,7 +100,13 @@ def _check_names(config: Config) -> None:
     ):
         if name is not None and name not in known:
             raise UnknownName(kind, name, known)
+    planned_steps(config)
     load_problems(config.problems)
+    if isinstance(config.processes, int) and config.processes > cores() and not config.oversubscribe:
+        raise SelfplayError(
+            f"processes is {config.processes}, this machine has {cores()} cores: as many processes as cores are fastest; "
+            f"give --processes {cores()}, or --oversubscribe to have it all the same"
+        )
 
 
 def _on_all_ranks(config: Config, recorder: Any) -> Result:
@@ -85,6 +114,8 @@ def _on_all_ranks(config: Config, recorder: Any) -> Result:
     from selfplay.learning import loop
     from selfplay.learning.ranks import connect, launch
 
+    if signal.getsignal(signal.SIGINT) is _leave:
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # from here on there is something to end in order
     ranks, result = None, None
     processes = config.processes if isinstance(config.processes, int) else 1
     try:
@@ -115,27 +146,32 @@ def _hint(config: Config) -> None:
         print(HINT.format(name=torch.cuda.get_device_name()), flush=True)
 
 
+def _adapters(config: Config) -> str:
+    folder = Path(config.output_dir) / "adapters"
+    return f"{folder / 'generator'} and {folder / 'discriminator'}"
+
+
 def _last_words(config: Config, result: Result, table: str) -> str:
     folder = Path(config.output_dir)
-    adapters = f"{folder / 'adapters' / 'generator'} and {folder / 'adapters' / 'discriminator'}"
     if result.interrupted:
-        return f"\ninterrupted after {result.steps} steps; the adapters are saved in {adapters}"
+        return f"\ninterrupted after {result.steps} steps; the adapters are saved in {_adapters(config)}"
     records = f"metrics: {folder / 'metrics.jsonl'} · episodes: {folder / 'episodes.jsonl'}"
-    return f"\n{table}\n\nadapters: {adapters}\n{records}"
+    return f"\n{table}\n\nadapters: {_adapters(config)}\n{records}"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    try:
-        result = _run(from_flags(sys.argv[1:] if argv is None else argv, about=ABOUT))
-    except SelfplayError as error:
-        if not _first():
-            time.sleep(3)  # the first process most likely says the same, and ends this one
-        print(f"selfplay.train: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("\nselfplay.train: interrupted before training began; no adapters were saved", file=sys.stderr)
-        return 130
-    return 130 if result.interrupted else 0
+    from selfplay.run.command import INTERRUPTED, run_command
+
+    def body() -> int:
+        try:
+            result = _run(from_flags(sys.argv[1:] if argv is None else argv, about=ABOUT))
+        except SelfplayError:
+            if not _first():
+                time.sleep(3)  # the first process most likely says the same, and ends this one
+            raise
+        return INTERRUPTED if result.interrupted else 0
+
+    return run_command("selfplay.train", body, NOTHING_BEGAN)
 
 
 class _Callable(ModuleType):

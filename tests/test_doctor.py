@@ -130,3 +130,9 @@ def test_missing_weights_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     (told,) = checks.embedded_player()
     assert told.status == "missing"
     assert "no-such-weights" in told.found
+
+
+def test_a_folder_that_cannot_be_written_is_a_finding() -> None:
+    told = checks.disk(Path("x" * 300))
+    assert (told.status, told.advice) == ("missing", "give another --output-dir")
+    assert "File name too long" in told.found

@@ -6,6 +6,7 @@ import resource
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 import selfplay
 from selfplay.config import configure
 from selfplay.errors import SelfplayError
+from selfplay.play import main as play
 from selfplay.train import main
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -30,11 +32,11 @@ def start(*flags: str, folder: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(command, cwd=folder, env=ENV, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def refused(capsys: pytest.CaptureFixture[str], *flags: str) -> str:
-    """What the command says on stderr when it exits 2; it says nothing on stdout."""
+def refused(capsys: pytest.CaptureFixture[str], *flags: str, loading: bool = False) -> str:
+    """What the command says on stderr when it exits 2; on stdout nothing, or what it was `loading` when it found out."""
     assert main(flags) == 2
     said = capsys.readouterr()
-    assert said.out == ""
+    assert loading == bool(said.out)
     return said.err
 
 
@@ -79,17 +81,111 @@ def test_a_folder_that_holds_a_run_is_refused_before_anything_is_loaded(
         (["--advantages", "grup"], "did you mean 'group'"),
         (["--schedule", "ful"], "did you mean 'full'"),
         (["--prompts", "instuct"], "did you mean 'instruct'"),
-        (["--model", "{empty}"], "holds no tokenizer"),
+        (
+            ["--schedule", "discriminator_only", "--adversary", "frozen"],
+            "nothing to train: schedule discriminator_only",
+        ),
+        (
+            ["--n-discriminator-steps", "0", "--n-generator-steps", "0", "--k", "0"],
+            "leave no step; raise one of the three",
+        ),
+        (["--processes", "999"], "--oversubscribe to have it all the same"),
+        (["--eval-problems", "300"], "eval_problems is 300, more than final_eval_problems, 200"),
     ],
 )
 def test_bad_input_is_named_and_nothing_is_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], flags: list[str], message: str
 ) -> None:
-    (tmp_path / "empty").mkdir()
-    flags = [flag.format(empty=tmp_path / "empty") for flag in flags]
-    said = refused(capsys, "--output-dir", str(tmp_path / "run"), "--processes", "1", *flags)
+    once = [] if "--processes" in flags else ["--processes", "1"]
+    said = refused(capsys, "--output-dir", str(tmp_path / "run"), *once, *flags)
     assert message in said
     assert not (tmp_path / "run").exists()
+
+
+def train_on(capsys: pytest.CaptureFixture[str], folder: Path, *flags: str) -> str:
+    """What a run that finds out while it loads says; it leaves no folder."""
+    said = refused(capsys, "--output-dir", str(folder / "run"), "--processes", "1", *flags, loading=True)
+    assert not (folder / "run").exists()
+    return said
+
+
+def test_a_folder_without_a_model_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "empty").mkdir()
+    assert "holds no tokenizer" in train_on(capsys, tmp_path, "--model", str(tmp_path / "empty"))
+
+
+@pytest.mark.parametrize(
+    ("reference", "why"),
+    [
+        ("def double(x):\n    return x + x + 1", "does not give what `assert double(2) == 4` asks for"),
+        ("def double(x):\n    while True:\n        pass", "is not done with `assert double(2) == 4` within 0.2 s"),
+        ("import nowhere_to_be_found\ndef double(x):\n    return 2 * x", "cannot be loaded"),
+        ("def double(x):\n    raise ValueError", "raises an error on `assert double(2) == 4`"),
+    ],
+)
+def test_a_reference_that_fails_its_own_tests_is_refused_by_problem_and_test(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], reference: str, why: str
+) -> None:
+    file = tmp_path / "mine.jsonl"
+    sound = problem("sound", "def double(x):\n    return 2 * x")
+    file.write_text("\n".join(map(json.dumps, (sound, problem("wrong", reference)))))
+    for said in (
+        train_on(capsys, tmp_path, "--problems", str(file), "--timeout", "0.2"),
+        played(capsys, "--problems", str(file), "--problem", "wrong", "--timeout", "0.2"),
+    ):
+        assert f"mine.jsonl: problem 'wrong': the reference_solution {why}" in said
+
+
+def problem(id: str, reference: str) -> dict[str, Any]:
+    return {
+        "id": id,
+        "description": "Twice x.",
+        "signature": "def double(x):",
+        "baseline_tests": ["assert double(2) == 4"],
+        "reference_solution": reference,
+    }
+
+
+def played(capsys: pytest.CaptureFixture[str], *flags: str) -> str:
+    assert play(flags) == 2
+    return capsys.readouterr().err
+
+
+@pytest.mark.parametrize("seconds", [0.05, 0.1, 0.15, 0.25, 0.6])
+def test_ctrl_c_while_modules_load_leaves_no_traceback_and_no_folder(tmp_path: Path, seconds: float) -> None:
+    process = start("--output-dir", "run", folder=tmp_path)
+    time.sleep(seconds)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert not (tmp_path / "run").exists()
+    if "selfplay/train.py" in err or "Traceback" not in err:  # else Python itself was still starting
+        assert err.strip() == "selfplay.train: interrupted before training began; no adapters were saved"
+        assert process.returncode == 130
+
+
+@pytest.mark.slow
+def test_ctrl_c_before_the_first_step_leaves_no_folder(tmp_path: Path) -> None:
+    process = start(*SMALL, "--output-dir", "run", folder=tmp_path)
+    assert process.stdout
+    for line in process.stdout:
+        if line.startswith("== evaluation before"):
+            break
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert err.strip() == "selfplay.train: interrupted before training began; no adapters were saved"
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.slow
+def test_a_reader_that_has_enough_ends_the_command_without_a_traceback(tmp_path: Path) -> None:
+    process = start(*SMALL, "--output-dir", "run", "--processes", "1", folder=tmp_path)
+    assert process.stdout
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.wait(timeout=120) == 141
+    assert process.stderr
+    assert process.stderr.read() == ""
 
 
 def test_a_configuration_and_keywords_at_once_are_refused() -> None:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from selfplay.config import Config
+from selfplay.errors import SelfplayError
 from selfplay.game.advantages import RunningMeans
 from selfplay.game.episode import ROLES, Role
-from selfplay.game.phases import Step, schedule, trained_stages
+from selfplay.game.phases import Step, trained_stages
 from selfplay.game.problems import Problem
 from selfplay.game.prompts import Prompts
 from selfplay.game.rewards import RewardRule
@@ -25,23 +26,27 @@ from selfplay.judging.targets import MutantBank
 from selfplay.learning import setup
 from selfplay.learning.credit import Credit, CreditSettings, credit
 from selfplay.learning.drift import Drift
-from selfplay.learning.policy import Policy
+from selfplay.learning.plan import planned_steps, rate_factor, trained_roles, whole_schedule
+from selfplay.learning.policy import Policy, PolicyError
 from selfplay.learning.ranks import Ranks
 from selfplay.learning.update import UpdateSettings, UpdateStats, clipped_update, update_metrics
 from selfplay.match.counts import Counts, merged, step_counts
-from selfplay.match.evaluate import Evaluator, Measured, Opponent, figures, measured_of
+from selfplay.match.evaluate import Evaluator, Measured, Opponent, changes, figures, measured_of
 from selfplay.match.examine import examine
 from selfplay.match.ledger import to_json
 from selfplay.match.record import Match
 from selfplay.match.score import score
 from selfplay.match.show import sample_text
+from selfplay.run.progress import evaluation_table
 
 SCHEMA = 1
+MAX_SKIPPED = 3  # updates in a row whose gradient is not finite, after which a run ends
 
 
 class Recorder(Protocol):
     """Where a run's records go. Only rank 0's is asked to keep anything."""
 
+    def say(self, text: str) -> None: ...
     def about(self, **facts: Any) -> None: ...
     def step(self, metrics: Mapping[str, Any]) -> None: ...
     def evaluation(self, record: Mapping[str, Any]) -> None: ...
@@ -50,18 +55,27 @@ class Recorder(Protocol):
     def save(self, policy: Policy) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Result:
-    """What a run ends with. `evaluations` maps `before`, `stage-1` ... `after` to their records."""
+    """What a run ends with. `evaluations` maps `before`, `stage-1` ... `after` to their records. Shows as a table."""
 
     evaluations: Mapping[str, Mapping[str, Any]]
     steps: int
     interrupted: bool = False
 
+    def __repr__(self) -> str:
+        how = "interrupted after" if self.interrupted else "done in"
+        held = f"evaluations: {', '.join(self.evaluations) or 'none'}"
+        return "\n".join(filter(None, [f"{how} {self.steps} steps; {held}", evaluation_table(self.evaluations)]))
+
 
 @dataclass(slots=True)
 class Run:
-    """What stays open while a run lasts. `problems` maps a split to its problems; `running` is the advantages' memory."""
+    """What stays open while a run lasts. `problems` maps a split to its problems; `running` is the advantages' memory.
+
+    `updated`: whether an update has been made. `paid`: whether any reward was not 0. `skipped`: updates in
+    a row whose gradient was not finite. `measured`: what `before` measured, for the change since.
+    """
 
     config: Config
     ranks: Ranks
@@ -78,36 +92,46 @@ class Run:
     drift: Drift = field(default_factory=Drift)
     bank: MutantBank = field(default_factory=MutantBank)
     evaluations: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    measured: list[Measured] = field(default_factory=list)
+    updated: bool = False
+    paid: bool = False
+    skipped: int = 0
 
 
 def train(config: Config, recorder: Recorder, ranks: Ranks | None = None) -> Result:
     """Train both adapters through the configured schedule, with evaluations before, after each stage and after.
 
-    Ctrl-C ends it in order: the adapters are saved and the result says `interrupted`.
+    Once an update is made, however the run ends the adapters are saved: on Ctrl-C the result says `interrupted`,
+    an error is raised on afterwards. Before that Ctrl-C is raised on, and nothing is kept.
     """
     ranks = ranks or Ranks()
+    planned_steps(config)  # a run without a step is refused before anything is started
+    recorder.say(f"starting the sandbox: {config.sandbox}")
     judge = setup.open_judge(config)
     try:
-        run = open_run(config, recorder, ranks, judge)
-        recorder.about(tier=judge.box.tier)
-        return _train(run)
+        return _train(open_run(config, recorder, ranks, judge))
     finally:
         judge.close()
 
 
 def open_run(config: Config, recorder: Recorder, ranks: Ranks, judge: Judge) -> Run:
+    """Opens player and problems, and says what takes time."""
+    recorder.say(f"loading {config.model or 'the embedded player'}")
+    policy, settings = setup.open_player(config), setup.update_settings(config)
+    recorder.about(tier=judge.box.tier, logprob_gap_limit=settings.gap_bound(policy.precise))
+    problems = setup.open_problems(config, judge, ranks, recorder.say)
     return Run(
         config,
         ranks,
         recorder,
-        policy=setup.open_player(config),
+        policy=policy,
         prompts=setup.open_prompts(config),
         judge=judge,
         table=setup.table(config),
         rule=setup.reward_rule(config),
         credit_settings=CreditSettings(config.advantages, config.mask_truncated),
-        update_settings=setup.update_settings(config),
-        problems=setup.open_problems(config, judge),
+        update_settings=settings,
+        problems=problems,
     )
 
 
@@ -118,27 +142,34 @@ def _train(run: Run) -> Result:
         opponent = _record_opponent(run)
         _evaluate(run, opponent, "before")
         for step in steps:
-            train_step(run, step, len(_schedule(run.config)))
+            train_step(run, step, len(whole_schedule(run.config)))
             done += 1
             if step.ends_stage:
-                _evaluate(run, opponent, f"stage-{step.stage}")
-        _evaluate(run, opponent, "after")
+                # The last stage's evaluation is also the final one: it is made once, on the problems of both.
+                _evaluate(run, opponent, f"stage-{step.stage}", *(["after"] if step is steps[-1] else []))
+                _say_if_unpaid(run)
     except KeyboardInterrupt:
+        if not run.updated:
+            raise
         run.recorder.save(run.policy)
         return Result(run.evaluations, done, interrupted=True)
+    except Exception as error:
+        if run.updated:
+            try:
+                run.recorder.save(run.policy)
+            except SelfplayError as trouble:  # the first error tells more
+                error.add_note(f"the adapters could not be saved: {trouble}")
+        raise
     run.recorder.save(run.policy)
     return Result(run.evaluations, done)
 
 
-def planned_steps(config: Config) -> list[Step]:
-    """The schedule's steps; without a trained adversary only those that train the generator."""
-    kept = [step for step in _schedule(config) if config.adversary == "trained" or step.trains("generator")]
-    last = {step.stage: step.index for step in kept}
-    return [replace(step, ends_stage=step.index == last[step.stage]) for step in kept]
-
-
-def _schedule(config: Config) -> tuple[Step, ...]:
-    return schedule(config.schedule, config.stages, config.n_discriminator_steps, config.n_generator_steps, config.k)
+def _say_if_unpaid(run: Run) -> None:
+    if not run.paid:
+        run.recorder.say(
+            "every reward so far is 0, so nothing was learnt: no program passes and no test counts. See what is played "
+            "with `python -m selfplay.play`; easier problems, another --model or --max-completion-length may help"
+        )
 
 
 def train_step(run: Run, step: Step, total: int) -> None:
@@ -159,19 +190,22 @@ def train_step(run: Run, step: Step, total: int) -> None:
         matches, run.running = credits[role].matches, credits[role].running
         run.policy.scale_rate(role, rate_factor(run.config, step))
         stats[role] = clipped_update(run.policy, role, credits[role].samples, run.update_settings, run.ranks)
+        run.updated = True
+        _count_skipped(run, role, stats[role])
     clock.lap("update")
     _record(run, step, total, matches, drifted, credits, stats, clock)
 
 
-def rate_factor(config: Config, step: Step) -> float:
-    """What is left of the learning rate; counted over the whole schedule, so that arms that skip steps agree."""
-    if config.lr_scheduler_type == "constant":
-        return 1.0
-    return 1.0 - step.index / len(_schedule(config))
-
-
-def trained_roles(config: Config, step: Step) -> list[Role]:
-    return [r for r in ROLES if step.trains(r) and (r == "generator" or config.adversary == "trained")]
+def _count_skipped(run: Run, role: Role, stats: UpdateStats) -> None:
+    """Says that an update was skipped; raises PolicyError at the third in a row, which is no accident any more."""
+    run.skipped = run.skipped + 1 if stats.skipped else 0
+    if run.skipped:
+        run.recorder.say(f"the {role}'s gradient was not finite: this update is skipped")
+    if run.skipped == MAX_SKIPPED:
+        raise PolicyError(
+            f"{MAX_SKIPPED} updates in a row had a gradient that is not finite; the adapters are those of the last finite "
+            "one. Lower --learning-rate, or load the model in bf16 or fp32"
+        )
 
 
 def draw_problems(run: Run, step: Step) -> list[Problem]:
@@ -208,6 +242,7 @@ def _record(
     clock: Clock,
 ) -> None:
     counts = merged(run.ranks.gather(step_counts(matches, drifted) + _taught(credits)))
+    run.paid |= any(counts.shares[f"reward/{role}"].hits for role in ROLES)
     records = run.ranks.gather([to_json(match) for match in matches])
     if not run.ranks.first:
         return
@@ -237,23 +272,40 @@ def _evaluator(run: Run) -> Evaluator:
 
 
 def _held_out(run: Run, when: str) -> list[Problem]:
-    """This rank's share of the held-out problems: all before and after, fewer in between."""
+    """The held-out problems: all before and after, the first few in between."""
     config = run.config
     count = config.final_eval_problems if when in ("before", "after") else config.eval_problems
-    return list(run.problems[config.eval_split][:count])[run.ranks.rank :: run.ranks.size]
+    return list(run.problems[config.eval_split][:count])
+
+
+def _mine(run: Run, problems: Sequence[Problem]) -> Sequence[Problem]:
+    return problems[run.ranks.rank :: run.ranks.size]
 
 
 def _record_opponent(run: Run) -> Opponent:
-    return _evaluator(run).record_opponent(run.policy, _held_out(run, "before"))
+    problems = _held_out(run, "before")
+    run.recorder.say(f"recording the untrained player on {len(problems)} problems of the {run.config.eval_split} split")
+    return _evaluator(run).record_opponent(run.policy, _mine(run, problems))
 
 
-def _evaluate(run: Run, opponent: Opponent, when: str) -> None:
+def _evaluate(run: Run, opponent: Opponent, *moments: str) -> None:
+    """Measures once, on the problems of the last of `moments`, which holds those of the others; records each."""
     started = time.perf_counter()
-    matches = _evaluator(run).measure(run.policy, _held_out(run, when), opponent)
+    problems = _held_out(run, moments[-1])
+    run.recorder.say(f"evaluating {' and '.join(moments)}: {len(problems)} problems")
+    matches = _evaluator(run).measure(run.policy, _mine(run, problems), opponent)
     measured = [measured_of(match) for match in matches]
     everyone = sorted((m for own in run.ranks.gather(measured) for m in own), key=lambda m: m.problem)
-    if run.ranks.first:
-        record = evaluation_record(run, when, everyone, time.perf_counter() - started)
+    if not run.ranks.first:
+        return
+    for when in moments:
+        held = {problem.id for problem in _held_out(run, when)}
+        own = [m for m in everyone if m.problem in held]
+        record = evaluation_record(run, when, own, time.perf_counter() - started)
+        if when == "before":
+            run.measured = own
+        if when == "after":
+            record |= {"change": {name: each.as_json() for name, each in changes(run.measured, own).items()}}
         run.evaluations[when] = record
         run.recorder.evaluation(record)
 

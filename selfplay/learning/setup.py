@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -9,8 +10,9 @@ from pathlib import Path
 import torch
 
 from selfplay.config import Config
+from selfplay.errors import SelfplayError
 from selfplay.game.players import Sampling
-from selfplay.game.problems import Problem, load_problems, split_by_class
+from selfplay.game.problems import SETS, Problem, load_problems, split_by_class
 from selfplay.game.prompts import Prompts
 from selfplay.game.rewards import RewardRule, get_rule
 from selfplay.game.rollout import Table
@@ -20,11 +22,14 @@ from selfplay.judging.cases import Limits
 from selfplay.judging.classes import function_classes
 from selfplay.judging.judge import Judge
 from selfplay.learning.policy import Policy, PolicySettings, open_policy
+from selfplay.learning.ranks import Ranks
+from selfplay.learning.references import check_references
 from selfplay.learning.update import UpdateSettings
 
 EMBEDDED = Path(__file__).resolve().parent.parent / "tiny" / "player"
 SPLITS = ("train", "dev", "test")
 CLASS_SHARES = (0.8, 0.1, 0.1)
+FEW = 10  # problems of a split below which an evaluation says next to nothing
 
 
 def open_player(config: Config) -> Policy:
@@ -85,10 +90,35 @@ def reward_rule(config: Config) -> RewardRule:
     return replace(rule, discriminator=partial(rule.discriminator, validity_weight=config.validity_weight))
 
 
-def open_problems(config: Config, judge: Judge) -> dict[str, tuple[Problem, ...]]:
-    """Problems by split. The procedural family comes split; any other set is split by what its references compute."""
+def open_problems(
+    config: Config, judge: Judge, ranks: Ranks | None = None, say: Callable[[str], None] = lambda text: None
+) -> dict[str, tuple[Problem, ...]]:
+    """Problems by split. The procedural family comes split; any other set is split by what its references compute.
+
+    `say` is told what takes time, and where a split holds too little. Raises ProblemError where a reference fails its
+    own tests, SelfplayError where there is nothing to train on.
+    """
     problems = load_problems(config.problems)
     if config.problems == "procedural":
-        return {name: tuple(p for p in problems if p.id.startswith(f"procedural-{name}-")) for name in SPLITS}
-    classes = function_classes(problems, judge)
-    return split_by_class(problems, lambda p: classes[p.id], dict(zip(SPLITS, CLASS_SHARES, strict=True)), seed=0)
+        splits = {name: tuple(p for p in problems if p.id.startswith(f"procedural-{name}-")) for name in SPLITS}
+    else:
+        if config.problems not in SETS:
+            say(f"running the references of {len(problems)} problems on their own tests")
+            check_references(config.problems, problems, judge, ranks)
+        say(f"splitting {len(problems)} problems by what their references compute")
+        classes = function_classes(problems, judge)
+        shares: dict[str, float] = dict(zip(SPLITS, CLASS_SHARES, strict=True))
+        splits = split_by_class(problems, lambda p: classes[p.id], shares, seed=0)
+    counts = ", ".join(f"{len(own)} {name}" for name, own in splits.items())
+    if not splits["train"]:
+        raise SelfplayError(f"{config.problems} leaves no problem to train on ({counts}); give more problems")
+    say(f"problems: {counts}")
+    held_out = len(splits[config.eval_split])
+    if held_out < FEW:
+        what = "no problem, so nothing is measured" if not held_out else f"{held_out}, too few for figures to rely on"
+        say(f"the {config.eval_split} split holds {what}; give more problems, or --eval-split train to see them learnt")
+    if len(splits["train"]) < config.problems_per_step:
+        say(
+            f"a step plays all {len(splits['train'])} training problems, problems_per_step is {config.problems_per_step}"
+        )
+    return splits

@@ -75,7 +75,7 @@ class UpdateStats:
     logprob_gap: float
     logprob_gap_max: float
     seconds: float
-    skipped: bool = False
+    skipped: int = 0
 
 
 @dataclass(slots=True)
@@ -120,7 +120,7 @@ def clipped_update(
             norm = policy.step(role, settings.max_grad_norm)
             steps.append(total)
     peaks = [max(column) for column in zip(*ranks.gather(peaks), strict=True)]
-    return replace(_stats(steps, peaks, norm, time.perf_counter() - started), skipped=skipped)
+    return replace(_stats(steps, peaks, norm, time.perf_counter() - started), skipped=int(skipped))
 
 
 def _accumulate(
@@ -237,7 +237,7 @@ def update_metrics(stats: Mapping[Role, UpdateStats]) -> dict[str, Any]:
     """The metrics of a step's updates: the last one's by name and, where both roles were trained, each role's."""
     names = (
         *("loss", "clip_share", "ratio_max", "kl", "grad_norm"),
-        *("tokens", "entropy", "logprob_gap", "logprob_gap_max"),
+        *("tokens", "entropy", "logprob_gap", "logprob_gap_max", "skipped"),
     )
     by_role = {f"{name}/{role}": getattr(own, name) for role, own in stats.items() for name in names}
     last = list(stats.values())[-1:]

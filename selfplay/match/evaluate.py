@@ -22,7 +22,15 @@ from selfplay.judging.mutation_operators import Family
 from selfplay.judging.reading import problem_cases
 from selfplay.judging.targets import MutantBank
 from selfplay.match.examine import Submission, judged
-from selfplay.match.intervals import Estimate, distinct_share, mean, pass_at_k, ratio
+from selfplay.match.intervals import (
+    Columns,
+    Estimate,
+    distinct_change,
+    distinct_share,
+    pass_at_k,
+    ratio,
+    ratio_change,
+)
 from selfplay.match.record import KILLS, Chain, Match, Origin, Target
 
 EVALUATION = -1  # the step number that keys an evaluation's random numbers
@@ -156,20 +164,28 @@ def measured_of(match: Match) -> Measured:
 
 def figures(measured: Sequence[Measured]) -> dict[str, Estimate]:
     """The figures of an evaluation over problems, each with its 95 % interval."""
+    shares = {name: ratio(*columns) for name, columns in _columns(measured).items()}
+    return shares | {"distinct_all": distinct_share([m.cases for m in measured])}
 
-    def kills(origin: Origin) -> Estimate:
-        pairs = [m.kills[origin] for m in measured if m.kills]
-        return ratio([killed for killed, _ in pairs], [count for _, count in pairs])
 
-    written = [m.written for m in measured]
-    return {
-        "code_correct": mean([sum(m.correct) / max(len(m.correct), 1) for m in measured]),
-        "code_greedy": mean([float(m.greedy) for m in measured]),
-        "pass_at_4": mean([pass_at_k(sum(m.correct), len(m.correct), 4) for m in measured]),
-        "test_validity": ratio([m.valid for m in measured], written),
-        "mutation_score": kills("paid"),
-        "mutation_score_kept": kills("kept"),
-        "fixed_kills": kills("recorded"),
-        "distinct": ratio([len(set(m.cases)) for m in measured], written),
-        "distinct_all": distinct_share([m.cases for m in measured]),
+def changes(before: Sequence[Measured], after: Sequence[Measured]) -> dict[str, Estimate]:
+    """What became of each figure, with 95 % intervals of the paired differences; both of the same problems in order."""
+    then, now = _columns(before), _columns(after)
+    shares = {name: ratio_change(then[name], now[name]) for name in now}
+    return shares | {"distinct_all": distinct_change([m.cases for m in before], [m.cases for m in after])}
+
+
+def _columns(measured: Sequence[Measured]) -> dict[str, Columns]:
+    """Per figure what is a share of what, one pair per problem; a mean over problems is a share of ones."""
+    once, written = [1.0] * len(measured), [m.written for m in measured]
+    columns: dict[str, Columns] = {
+        "code_correct": ([sum(m.correct) / max(len(m.correct), 1) for m in measured], once),
+        "code_greedy": ([float(m.greedy) for m in measured], once),
+        "pass_at_4": ([pass_at_k(sum(m.correct), len(m.correct), 4) for m in measured], once),
+        "test_validity": ([m.valid for m in measured], written),
     }
+    origins: dict[str, Origin] = {"mutation_score": "paid", "mutation_score_kept": "kept", "fixed_kills": "recorded"}
+    for name, origin in origins.items():
+        killed = [m.kills[origin] if m.kills else (0, 0) for m in measured]
+        columns[name] = ([kills for kills, _ in killed], [targets for _, targets in killed])
+    return columns | {"distinct": ([len(set(m.cases)) for m in measured], written)}

@@ -46,23 +46,56 @@ def mean(values: Sequence[float], seed: int = 0) -> Estimate:
     return ratio(values, [1.0] * len(values), seed)
 
 
+Columns = tuple[Sequence[float], Sequence[float]]  # numerators and denominators, one of each per problem
+
+
+def ratio_change(before: Columns, after: Columns, seed: int = 0) -> Estimate:
+    """One ratio minus another over the same problems; each resample draws its problems for both."""
+    first, second = np.asarray(before, float), np.asarray(after, float)
+    if not first[1].sum() or not second[1].sum():
+        return NOTHING
+    rows = np.random.default_rng(seed).integers(first.shape[1], size=(RESAMPLES, first.shape[1]))
+    (top_1, bottom_1), (top_2, bottom_2) = first[:, rows].sum(2), second[:, rows].sum(2)
+    known = (bottom_1 > 0) & (bottom_2 > 0)
+    drawn = top_2[known] / bottom_2[known] - top_1[known] / bottom_1[known]
+    low, high = np.percentile(drawn, (2.5, 97.5))
+    value = second[0].sum() / second[1].sum() - first[0].sum() / first[1].sum()
+    return Estimate(float(value), float(low), float(high))
+
+
 def distinct_share(items: Sequence[Sequence[Hashable]]) -> Estimate:
     """Distinct items over items, all problems together; jackknife over problems (Tukey 1958)."""
+    value, left_out = _distinct(items)
+    return _jackknife(value, left_out)
+
+
+def distinct_change(before: Sequence[Sequence[Hashable]], after: Sequence[Sequence[Hashable]]) -> Estimate:
+    """The second share minus the first, over the same problems."""
+    (first, without_1), (second, without_2) = _distinct(before), _distinct(after)
+    return _jackknife(second - first, without_2 - without_1)
+
+
+def _jackknife(value: float, left_out: np.ndarray) -> Estimate:
+    if np.isnan(value):
+        return NOTHING
+    error = float(np.sqrt((len(left_out) - 1) * left_out.var())) if len(left_out) > 1 else 0.0
+    return Estimate(value, value - 1.96 * error, value + 1.96 * error)
+
+
+def _distinct(items: Sequence[Sequence[Hashable]]) -> tuple[float, np.ndarray]:
+    """Distinct items over items, and the same without each problem; NaN where there are no items."""
     counts: dict[Hashable, int] = {}
     for item in (item for own in items for item in own):
         counts[item] = counts.get(item, 0) + 1
     total, distinct = sum(counts.values()), len(counts)
     if not total:
-        return NOTHING
+        return float("nan"), np.zeros(len(items))
 
     def without(own: Sequence[Hashable]) -> float:
         gone = sum(own.count(item) == counts[item] for item in set(own))
         return (distinct - gone) / (total - len(own)) if total > len(own) else distinct / total
 
-    left_out = np.array([without(list(own)) for own in items])
-    error = float(np.sqrt((len(items) - 1) * left_out.var())) if len(items) > 1 else 0.0
-    value = distinct / total
-    return Estimate(value, value - 1.96 * error, value + 1.96 * error)
+    return distinct / total, np.array([without(list(own)) for own in items])
 
 
 def paired_difference(first: Sequence[float], second: Sequence[float], seed: int = 0) -> Estimate:

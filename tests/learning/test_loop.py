@@ -9,12 +9,18 @@ from typing import Any
 import pytest
 
 from selfplay.config import Config, configure
+from selfplay.errors import SelfplayError
 from selfplay.game.advantages import RunningMeans
 from selfplay.game.episode import ROLES
 from selfplay.game.phases import trained_stages
+from selfplay.game.rewards import RewardRule
 from selfplay.learning import loop, setup
 from selfplay.learning.credit import CreditSettings, credit
+from selfplay.learning.policy import PolicyError
 from selfplay.learning.ranks import Ranks
+from selfplay.learning.samples import Sample, Span
+from selfplay.learning.update import clipped_update
+from selfplay.match.evaluate import Evaluator
 from selfplay.match.ledger import from_json, to_json
 from selfplay.match.record import Match
 from selfplay.match.score import score
@@ -176,3 +182,118 @@ def test_ctrl_c_saves_the_adapters_and_says_how_far_it_came() -> None:
     assert result.interrupted
     assert recorder.saved == 1
     assert len(recorder.steps) == 1
+
+
+def test_ctrl_c_before_the_first_step_saves_nothing() -> None:
+    class Hasty(Memory):
+        def evaluation(self, record: Any) -> None:
+            raise KeyboardInterrupt
+
+    recorder = Hasty()
+    with pytest.raises(KeyboardInterrupt):
+        loop.train(config(), recorder)
+    assert recorder.saved == 0
+
+
+def test_an_error_after_the_first_update_saves_the_adapters_and_is_raised_on() -> None:
+    class Failing(Memory):
+        def step(self, metrics: Any) -> None:
+            raise OSError("the disk went away")
+
+    recorder = Failing()
+    with pytest.raises(OSError, match="went away"):
+        loop.train(config(), recorder)
+    assert recorder.saved == 1
+
+
+def test_what_keeps_the_adapters_from_being_saved_is_a_note_to_the_first_error() -> None:
+    class Failing(Memory):
+        def step(self, metrics: Any) -> None:
+            raise OSError("the disk went away")
+
+        def save(self, policy: Any) -> None:
+            raise SelfplayError("no disk, no adapters")
+
+    with pytest.raises(OSError, match="went away") as raised:
+        loop.train(config(), Failing())
+    assert raised.value.__notes__ == ["the adapters could not be saved: no disk, no adapters"]
+
+
+def test_the_last_stage_and_the_end_are_one_evaluation(
+    once: tuple[Memory, loop.Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    played: list[list[str]] = []
+    measure = Evaluator.measure
+
+    def counted(self: Evaluator, player: Any, problems: Any, opponent: Any) -> Any:
+        played.append([problem.id for problem in problems])
+        return measure(self, player, problems, opponent)
+
+    monkeypatch.setattr(Evaluator, "measure", counted)
+    memory, _ = run()
+    assert [len(own) for own in played] == [2, 2]
+    assert [record["problems"] for record in memory.evaluations] == [2, 1, 2]
+    figures = [name for name in memory.evaluations[1] if isinstance(memory.evaluations[1][name], dict)]
+    for then, now in zip(once[0].evaluations, memory.evaluations, strict=True):
+        assert {name: then[name] for name in figures} == {name: now[name] for name in figures}
+
+
+def test_the_change_from_before_to_after_has_an_interval(once: tuple[Memory, loop.Result]) -> None:
+    before, _, after = once[0].evaluations
+    for name, change in after["change"].items():
+        if change["value"] is not None:
+            assert change["value"] == pytest.approx(after[name]["value"] - before[name]["value"], abs=2e-5)
+            assert change["low"] <= change["value"] <= change["high"]
+
+
+def test_a_result_shows_as_a_table(once: tuple[Memory, loop.Result]) -> None:
+    shown = repr(once[1])
+    assert shown.startswith("done in 2 steps; evaluations: before, stage-5, after")
+    assert "code correct, greedy" in shown
+    assert len(shown) < 2500
+
+
+def test_each_thing_that_takes_time_is_said_with_its_count(once: tuple[Memory, loop.Result]) -> None:
+    said = "\n".join(once[0].said)
+    assert "starting the sandbox" in said
+    assert "loading the embedded player" in said
+    assert "problems: 1600 train" in said or "train, " in said
+    assert "evaluating before: 2 problems" in said
+    assert "evaluating stage-5 and after: 2 problems" in said
+
+
+@pytest.mark.parametrize(
+    "knobs",
+    [
+        {"schedule": "discriminator_only", "adversary": "frozen"},
+        {"schedule": "discriminator_only", "adversary": "none"},
+        {"n_discriminator_steps": 0, "n_generator_steps": 0, "k": 0},
+        {"schedule": "full", "adversary": "frozen", "n_generator_steps": 0, "k": 0},
+        {"schedule": "single_stage", "n_discriminator_steps": 0, "n_generator_steps": 0, "k": 0},
+        {"schedule": "alternating", "adversary": "none", "n_discriminator_steps": 1, "n_generator_steps": 0, "k": 0},
+    ],
+)
+def test_a_run_without_a_step_is_refused(knobs: dict[str, Any]) -> None:
+    with pytest.raises(SelfplayError, match="nothing to train: schedule"):
+        loop.train(config(**knobs), Memory())
+
+
+def test_three_updates_in_a_row_without_a_finite_gradient_end_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(policy: Any, role: Any, samples: Any, *rest: Any) -> Any:
+        too_much = Sample((5, 6, 7, 8), (Span(1, 4, 3e38),))
+        return clipped_update(policy, role, [too_much], *rest)
+
+    monkeypatch.setattr(loop, "clipped_update", broken)
+    memory = Memory()
+    with pytest.raises(PolicyError, match="3 updates in a row"):
+        loop.train(config(k=4), memory)
+    assert memory.saved == 1
+    assert [step["skipped"] for step in memory.steps] == [1, 1]
+    assert sum("is skipped" in line for line in memory.said) == 3
+
+
+def test_a_run_that_pays_nothing_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    poor = RewardRule("novel_kills", lambda program: 0.0, lambda suite: (0.0,) * len(suite.turns), True, "")
+    monkeypatch.setattr(loop.setup, "reward_rule", lambda config: poor)
+    memory, _ = run()
+    assert any(line.startswith("every reward so far is 0") for line in memory.said)

@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import math
+from dataclasses import astuple
 
 import pytest
 
-from selfplay.match.intervals import distinct_share, mean, paired_difference, pass_at_k, ratio
+from selfplay.match.intervals import (
+    Estimate,
+    distinct_change,
+    distinct_share,
+    mean,
+    paired_difference,
+    pass_at_k,
+    ratio,
+    ratio_change,
+)
 
 
 def test_a_mean_lies_inside_its_interval() -> None:
@@ -60,3 +70,24 @@ def test_a_paired_difference_sees_what_separate_means_hide() -> None:
     estimate = paired_difference(before, [value + 0.1 for value in before])
     assert estimate.low == pytest.approx(0.1)
     assert estimate.high == pytest.approx(0.1)
+
+
+def test_the_change_of_a_mean_is_the_paired_difference() -> None:
+    before, after = [0.0, 1.0, 0.0, 1.0, 0.5] * 8, [1.0, 1.0, 0.0, 0.5, 0.5] * 8
+    ones = [1.0] * 40
+    ours, theirs = ratio_change((before, ones), (after, ones)), paired_difference(before, after)
+    assert astuple(ours) == pytest.approx(astuple(theirs))
+
+
+def test_the_change_of_a_ratio_is_that_of_the_pooled_ratios_and_nothing_where_one_is() -> None:
+    change = ratio_change(([1, 1], [2, 2]), ([3, 0], [3, 1]))
+    assert change.value == pytest.approx(0.75 - 0.5)
+    assert change.low <= change.value <= change.high
+    assert math.isnan(ratio_change(([0], [0]), ([1], [1])).value)
+
+
+def test_the_change_of_distinctness_is_the_difference_of_the_shares() -> None:
+    before, after = [["a", "b"], ["c", "d"]], [["a", "a"], ["a", "d"]]
+    assert distinct_change(before, before) == Estimate(0.0, 0.0, 0.0)
+    assert distinct_change(before, after).value == distinct_share(after).value - distinct_share(before).value
+    assert math.isnan(distinct_change([[]], after[:1]).value)

@@ -162,3 +162,26 @@ def test_adapters_that_could_not_be_saved_leave_nothing_half_written(config: Con
     with pytest.raises(RunFolderError, match=r"the disk is full: .*adapters"):
         folder.save(Adapters(OSError(errno.ENOSPC, "No space left on device")))
     assert not (Path(config.output_dir) / "adapters.partial").exists()
+
+
+def test_an_evaluation_before_the_first_step_waits_for_it(config: Config) -> None:
+    folder = RunFolder(config)
+    folder.evaluation({"when": "before"})
+    assert not Path(config.output_dir).exists()
+    folder.step({"step": 0})
+    assert [line["kind"] for line in lines(config, "metrics.jsonl")] == ["evaluation", "step"]
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "a/" * 3000])
+def test_a_path_that_cannot_be_looked_at_is_a_sentence(tmp_path: Path, name: str) -> None:
+    with pytest.raises(RunFolderError, match=r"it cannot be looked at .File name too long.; give another --output-dir"):
+        RunFolder(configure({"output_dir": str(tmp_path / name)}))
+
+
+def test_a_folder_that_one_may_not_enter_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def denied(self: Path) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(Path, "stat", denied)
+    with pytest.raises(RunFolderError, match="Permission denied"):
+        RunFolder(configure({"output_dir": str(tmp_path / "locked" / "run")}))

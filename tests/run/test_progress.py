@@ -4,6 +4,7 @@ import io
 from typing import Any
 
 from selfplay.run.progress import (
+    NARROW,
     REPEAT,
     Progress,
     evaluation_line,
@@ -108,3 +109,31 @@ def test_a_sample_is_set_apart() -> None:
     out = io.StringIO()
     Progress(out).sample("one\ntwo")
     assert out.getvalue().splitlines() == ["", "  sample episode", "  | one", "  | two", ""]
+
+
+def test_every_line_of_a_run_fits_a_terminal_of_80_columns() -> None:
+    out = io.StringIO()
+    progress = Progress(out, width=80)
+    progress.say("evaluating before: 200 problems " * 4)
+    wide = STEP | {"step": 998, "steps": 1000, "stage": 5, "role": "discriminator", "loss": -12.345, "seconds": 123.4}
+    progress.step(wide | {"reward/generator": -1.25, "informative_groups": 128, "groups": 128, "distinct": 1.0})
+    record = {"when": "stage-1", "split": "dev", "problems": 60, "seconds": 12.0}
+    progress.evaluation(record | dict.fromkeys(("code_correct", "code_greedy", "pass_at_4", "distinct"), figure(0.5)))
+    assert max(map(len, out.getvalue().splitlines())) <= 80
+    assert step_line(STEP, NARROW).split() == [
+        *("5/40", "1", "gene", "-0.012", "0.500", "1.250", "0.40", "0.60", "0.33", "0.20", "-", "17/20", "12.3")
+    ]
+
+
+def test_a_file_has_lines_of_any_length() -> None:
+    out = io.StringIO()
+    Progress(out).evaluation({"when": "stage-1", "split": "dev", "problems": 60})
+    assert len(out.getvalue().splitlines()) == 1
+
+
+def test_the_change_has_its_interval_and_the_table_fits_a_narrow_terminal() -> None:
+    before = {"split": "dev", "problems": 200, "code_greedy": figure(0.25), "distinct_all": figure(1.0)}
+    after = before | {"code_greedy": figure(0.65), "change": {"code_greedy": {"value": 0.4, "low": 0.31, "high": 0.48}}}
+    assert "+0.40 [+0.31, +0.48]" in evaluation_table({"before": before, "after": after})
+    narrow = evaluation_table({"before": before, "after": after}, width=80).splitlines()
+    assert max(map(len, narrow)) <= 80
