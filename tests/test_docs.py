@@ -1,0 +1,263 @@
+"""What the docs compute is computed again, and what they list is complete."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from pathlib import Path
+
+import pytest
+import torch
+
+from selfplay.game.advantages import RunningMeans
+from selfplay.game.episode import ROLES, Role
+from selfplay.game.phases import Step
+from selfplay.game.players import Sampling, ScriptedPlayer
+from selfplay.game.prompts import Prompts
+from selfplay.game.rewards import CaseOutcome, get_rule
+from selfplay.game.rewards.adversarial import VALIDITY_WEIGHT
+from selfplay.game.rollout import Table, play
+from selfplay.judging.box.local import LocalBox
+from selfplay.judging.cases import Case, Verdict
+from selfplay.judging.exam import Examined, examine
+from selfplay.judging.judge import Judge
+from selfplay.judging.targets import MutantBank
+from selfplay.learning.credit import Credit, CreditSettings, credit
+from selfplay.learning.evaluate import Measured, figures
+from selfplay.learning.ranks import Ranks
+from selfplay.learning.records import step_counts, step_metrics
+from selfplay.learning.samples import Span
+from selfplay.learning.scoring import KILLS, Scored, score
+from selfplay.learning.update import UpdateSettings, UpdateStats, surrogate
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+PAGE = (DOCS / "how-it-works.md").read_text(encoding="utf-8")
+GLOSSARY = (DOCS / "glossary.md").read_text(encoding="utf-8")
+NAMES = "ABC"
+STAGE = 5
+SHOWN = (
+    *("pass_rate", "pass_rate_baseline", "validity", "well_formed", "distinct", "kills", "reward/generator"),
+    *("reward/discriminator", "informative_groups", "groups"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Worked:
+    """The page's group, judged, and its credit by role."""
+
+    examined: Examined
+    scored: Scored
+    credits: dict[Role, Credit]
+
+    def turn(self, suite: int) -> tuple[tuple[Case, ...], tuple[CaseOutcome, ...]]:
+        """The cases of a suite's last turn, and what became of them."""
+        return self.examined.suites[suite][-1].cases, self.scored.suites[suite].turns[-1].cases
+
+    def spans(self, role: Role) -> list[Span]:
+        """The trained turns, one for each conversation."""
+        return [span for sample in self.credits[role].samples for span in sample.spans]
+
+    def rewards(self, role: Role) -> list[float]:
+        rewards = self.scored.generator if role == "generator" else [own[-1] for own in self.scored.discriminator]
+        return [reward for reward in rewards if reward is not None]
+
+
+@pytest.fixture(scope="module")
+def worked(walk_through) -> Iterator[Worked]:
+    """One group of a joint step at stage 5: the walk-through up to stage 4, then the page's programs and tests."""
+    said = {
+        (role, branch): block(f"{kind} {name}")
+        for role, kind in (("generator", "program"), ("discriminator", "tests"))
+        for branch, name in enumerate(NAMES)
+    }
+    player = ScriptedPlayer(
+        lambda key: (
+            said[key.role, key.branch]
+            if key.stage == STAGE
+            else walk_through.script[walk_through.problem.id, key.role, key.stage]
+        )
+    )
+    long = Sampling(max_tokens=4000)
+    table = Table(num_generations=3, num_suites=3, num_targets=0, generator=long, discriminator=long)
+    step = Step(0, STAGE, "both", "stage 5 joint")
+    box = LocalBox()
+    groups = play(player, Prompts("instruct"), [walk_through.problem], step, table)
+    [examined] = examine(groups, Judge(box), MutantBank())
+    [scored] = score([examined], get_rule("novel_kills"), asked=2)
+    settings = CreditSettings("group_std")
+    credits: dict[Role, Credit] = {
+        role: credit([scored], role, (STAGE,), settings, RunningMeans(), Ranks()) for role in ROLES
+    }
+    yield Worked(examined, scored, credits)
+    box.close()
+
+
+def block(mark: str) -> str:
+    """The page's code after the mark `<!-- MARK -->`."""
+    found = re.search(rf"<!-- {mark} -->\n```python\n(.*?)\n```", PAGE, re.DOTALL)
+    assert found, f"docs/how-it-works.md has no {mark}"
+    return found[1]
+
+
+def table(*rows: Sequence[object]) -> str:
+    head, *body = [f"| {' | '.join(map(str, row))} |" for row in rows]
+    return "\n".join([head, "|" + "---|" * len(rows[0]), *body])
+
+
+def shown(case: Case) -> str:
+    return f"`{case.source.removeprefix('assert ')}`"
+
+
+def share(verdicts: Sequence[Verdict]) -> tuple[int, int]:
+    return verdicts.count("passed"), len(verdicts)
+
+
+def matrix(worked: Worked) -> str:
+    """Every case once, in order of appearance, with its writers and the verdicts."""
+    examined = worked.examined
+    cases = {case.key: case for case in examined.baseline}
+    writers: dict[tuple[object, ...], dict[int, list[str]]] = {key: {} for key in cases}
+    for name, suite in zip(NAMES, examined.suites, strict=True):
+        for turn in suite:
+            for case in turn.cases:
+                cases.setdefault(case.key, case)
+                writers.setdefault(case.key, {}).setdefault(turn.stage, []).append(name)
+    counting = {case.key for case in (*examined.baseline, *examined.admitted)}
+    rows = []
+    for key, case in cases.items():
+        by = "; ".join(f"{', '.join(names)} at stage {stage}" for stage, names in writers[key].items())
+        killed = sum(mutant.get(key) in KILLS for mutant in examined.mutants)
+        counts = ("yes", f"{killed} of {len(examined.mutants)}") if key in counting else ("no", "")
+        verdicts = [program[key] for program in examined.verdicts]
+        rows.append((by or "the problem", shown(case), counts[0], *verdicts, counts[1]))
+    return table(("written by", "case", "counts", *NAMES, "mutants killed"), *rows)
+
+
+def generator_rewards(worked: Worked) -> str:
+    rows = []
+    for name, program, reward in zip(NAMES, worked.scored.programs, worked.scored.generator, strict=True):
+        exam, own = share(program.exam), share(program.baseline)
+        whole = exam[0] == exam[1] and own[0] == own[1]
+        terms = f"0.4 x {exam[0] / exam[1]:.2f} + {'0.4' if whole else '0'} + 0.2 x {own[0] / own[1]:.2f}"
+        assert reward == pytest.approx(0.4 * exam[0] / exam[1] + 0.4 * whole + 0.2 * own[0] / own[1])
+        rows.append((name, f"{exam[0]} of {exam[1]}", f"{own[0]} of {own[1]}", terms, f"{reward:.2f}"))
+    return table(("program", "exam", "own tests", "sum", "reward"), *rows)
+
+
+def discriminator_rewards(worked: Worked) -> str:
+    rows = []
+    for index, name in enumerate(NAMES):
+        told = [(shown(case), *worth(outcome)) for case, outcome in zip(*worked.turn(index), strict=True)]
+        reward = worked.scored.discriminator[index][-1]
+        assert reward == pytest.approx(sum(own[-1] for own in told) / len(told))
+        last = ["" for _ in told[1:]] + [f"{reward:.3f}"]
+        rows += [(name, *own[:-1], f"{own[-1]:.3f}", end) for own, end in zip(told, last, strict=True)]
+    return table(("suite", "case", "counts", "kills", "new kills", "suites with it", "worth", "turn's reward"), *rows)
+
+
+def worth(case: CaseOutcome) -> tuple[str, str, str, str, float]:
+    """Whether a case counts, its kills, those that the problem's own tests miss, the suites that hold it, its worth."""
+    if not case.valid:
+        return "no", "", "", "", 0.0
+    killed, total = sum(case.killed), len(case.killed)
+    new = sum(kill and not old for kill, old in zip(case.killed, case.killed_by_baseline, strict=True))
+    paid = (VALIDITY_WEIGHT + new / total) / sqrt(case.shared)
+    return "yes", f"{killed} of {total}", f"{new} of {total}", str(case.shared), paid
+
+
+def advantages(worked: Worked) -> str:
+    rows = []
+    for role, what in zip(ROLES, ("program", "tests"), strict=True):
+        rewards = worked.rewards(role)
+        mean = sum(rewards) / len(rewards)
+        deviation = sqrt(sum((reward - mean) ** 2 for reward in rewards) / len(rewards))
+        for name, reward, span in zip(NAMES, rewards, worked.spans(role), strict=True):
+            assert span.advantage == pytest.approx((reward - mean) / deviation)
+            centred = (f"{reward:.3f}", f"{reward - mean:+.3f}", f"{deviation:.3f}")
+            rows.append((f"{what} {name}", *centred, f"{span.advantage:+.3f}", span.end - span.start))
+    return table(("turn", "reward", "minus the mean", "deviation", "advantage A", "tokens"), *rows)
+
+
+def loss(worked: Worked) -> str:
+    rows = []
+    for role in ROLES:
+        spans = worked.spans(role)
+        advantage_N = torch.cat([torch.full((span.end - span.start,), span.advantage) for span in spans])
+        loss_N, clipped_N = surrogate(torch.ones_like(advantage_N), advantage_N, UpdateSettings().bounds)
+        assert not clipped_N.any()
+        terms = " ".join(f"{span.advantage:+.3f} x {span.end - span.start}" for span in spans)
+        rows.append((role, f"-({terms.removeprefix('+')}) / {len(loss_N)}", f"{float(loss_N.mean()):+.3f}"))
+    return table(("role", "sum", "loss"), *rows)
+
+
+def clip(worked: Worked) -> str:
+    rows = []
+    for name, span in zip(NAMES[:2], worked.spans("generator"), strict=False):
+        for value in (0.7, 1.0, 1.3):
+            ratio = torch.tensor([value], requires_grad=True)
+            loss_N, _ = surrogate(ratio, torch.tensor([span.advantage]), UpdateSettings().bounds)
+            total = loss_N.sum()
+            [pull] = torch.autograd.grad(total, ratio)
+            gradient = (
+                "none: clipped" if not pull.any() else "makes it likelier" if pull < 0 else "makes it less likely"
+            )
+            rows.append((name, f"{span.advantage:+.3f}", value, f"{total.item():+.3f}", gradient))
+    return table(("token of program", "A", "r", "loss of the token", "gradient"), *rows)
+
+
+def metrics(worked: Worked) -> str:
+    told = step_metrics(step_counts([worked.scored], (0.0, 0), worked.credits), {})
+    return table(("metric", "value"), *((f"`{name}`", f"{told[name]:.3g}") for name in SHOWN))
+
+
+@pytest.mark.parametrize(
+    "part",
+    [matrix, generator_rewards, discriminator_rewards, advantages, loss, clip, metrics],
+    ids=lambda f: f.__name__,
+)
+def test_the_worked_group_is_what_the_package_computes(worked: Worked, part: Callable[[Worked], str]) -> None:
+    assert part(worked) in PAGE
+
+
+STATS = UpdateStats(0.0, 0.0, 1.0, 0.0, 0.0, 1, 0.0, 0.0, 0.0, 0.0)
+
+
+def explained() -> set[str]:
+    """What stands in the first column of the glossary's tables."""
+    first = [line.split("|")[1] for line in GLOSSARY.splitlines() if line.startswith("| `")]
+    return {name for cell in first for name in re.findall(r"`([\w/]+)`", cell)}
+
+
+def in_general(name: str) -> str:
+    """`loss/generator` as `loss/ROLE`, `refused/syntax` as `refused/REASON`."""
+    head, slash, tail = name.partition("/")
+    return f"{head}/{'ROLE' if tail in ROLES else 'REASON'}" if slash and head != "seconds" else name
+
+
+def test_every_metric_of_a_step_stands_in_the_glossary(worked: Worked) -> None:
+    counts = step_counts([worked.scored], (0.0, 0), worked.credits)
+    names = {in_general(name) for name in step_metrics(counts, dict.fromkeys(ROLES, STATS))}
+    assert {name for name in names if "refused" in name} == {"refused/REASON"}
+    assert names - explained() == set()
+
+
+def test_every_figure_of_an_evaluation_stands_in_the_glossary() -> None:
+    measured = Measured("p", (True,) * 4, True, 2, 1, (), {"fixed": (1, 1), "paid": (1, 1), "kept": (1, 1)})
+    assert set(figures([measured])) - explained() == set()
+
+
+def test_every_metric_is_computed_where_the_glossary_says() -> None:
+    named = set(re.findall(r"\| `(\w+)\.(\w+)` \|$", GLOSSARY, re.MULTILINE))
+    assert len(named) > 5
+    for module, name in named:
+        sources = [path.read_text(encoding="utf-8") for path in ROOT.glob(f"selfplay/**/{module}.py")]
+        assert any(re.search(rf"def {name}\b", source) for source in sources), f"{module}.{name}"
+
+
+@pytest.mark.parametrize("page", [*(path.name for path in DOCS.glob("*.md")), "../README.md"])
+def test_every_link_of_a_page_leads_somewhere(page: str) -> None:
+    links = re.findall(r"\]\((?!http)([^)#\s]+)", (DOCS / page).read_text(encoding="utf-8"))
+    assert [link for link in links if not ((DOCS / page).parent / link).exists()] == []
