@@ -1,12 +1,14 @@
-"""What the docs compute is computed again, and what they list is complete."""
+"""What the pages compute is computed again, what they list is complete, and what they tell to write works."""
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -15,13 +17,16 @@ from selfplay.game.advantages import RunningMeans
 from selfplay.game.episode import ROLES, Role
 from selfplay.game.phases import Step
 from selfplay.game.players import Sampling, ScriptedPlayer
+from selfplay.game.problems import load_problems
 from selfplay.game.prompts import Prompts
-from selfplay.game.rewards import CaseOutcome, get_rule
+from selfplay.game.rewards import CaseOutcome, ProgramOutcome, RewardRule, SuiteOutcome, TurnOutcome, get_rule
 from selfplay.game.rewards.adversarial import VALIDITY_WEIGHT
 from selfplay.game.rollout import Table, play
+from selfplay.judging import mutation_operators
 from selfplay.judging.box.local import LocalBox
 from selfplay.judging.cases import Case, Verdict
 from selfplay.judging.exam import Examined, examine
+from selfplay.judging.execute import execute_tests
 from selfplay.judging.judge import Judge
 from selfplay.judging.targets import MutantBank
 from selfplay.learning.credit import Credit, CreditSettings, credit
@@ -35,6 +40,7 @@ from selfplay.learning.update import UpdateSettings, UpdateStats, surrogate
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 PAGE = (DOCS / "how-it-works.md").read_text(encoding="utf-8")
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 GLOSSARY = (DOCS / "glossary.md").read_text(encoding="utf-8")
 NAMES = "ABC"
 STAGE = 5
@@ -95,10 +101,10 @@ def worked(walk_through) -> Iterator[Worked]:
     box.close()
 
 
-def block(mark: str) -> str:
-    """The page's code after the mark `<!-- MARK -->`."""
-    found = re.search(rf"<!-- {mark} -->\n```python\n(.*?)\n```", PAGE, re.DOTALL)
-    assert found, f"docs/how-it-works.md has no {mark}"
+def block(mark: str, page: str = PAGE) -> str:
+    """A page's code after the mark `<!-- MARK -->`."""
+    found = re.search(rf"<!-- {mark} -->\n```\w+\n(.*?)\n```", page, re.DOTALL)
+    assert found, f"no page has {mark}"
     return found[1]
 
 
@@ -257,7 +263,34 @@ def test_every_metric_is_computed_where_the_glossary_says() -> None:
         assert any(re.search(rf"def {name}\b", source) for source in sources), f"{module}.{name}"
 
 
-@pytest.mark.parametrize("page", [*(path.name for path in DOCS.glob("*.md")), "../README.md"])
+@pytest.mark.parametrize("page", [*(path.name for path in DOCS.glob("*.md")), "../README.md", "../CONTRIBUTING.md"])
 def test_every_link_of_a_page_leads_somewhere(page: str) -> None:
     links = re.findall(r"\]\((?!http)([^)#\s]+)", (DOCS / page).read_text(encoding="utf-8"))
     assert [link for link in links if not ((DOCS / page).parent / link).exists()] == []
+
+
+def test_the_rule_of_the_page_pays() -> None:
+    plain: dict[str, Any] = {}
+    exec(block("a reward rule", CONTRIBUTING), plain)
+    rule = RewardRule("plain", plain["generator"], plain["discriminator"], True, "")
+    turn = TurnOutcome(1, (CaseOutcome(True), CaseOutcome(False)), unreadable=0, asked=2)
+    assert rule.generator(ProgramOutcome(True, True, exam=("passed", "failed", "infra_error"))) == 0.5
+    assert rule.generator(ProgramOutcome(True, True, exam=("infra_error",))) is None
+    assert rule.discriminator(SuiteOutcome((turn,)), validity_weight=0.6) == (0.3,)
+
+
+def test_the_problem_of_the_page_can_be_trained_on(tmp_path: Path) -> None:
+    file = tmp_path / "mine.json"
+    file.write_text(f"[{block('a problem', CONTRIBUTING)}]", encoding="utf-8")
+    [problem] = load_problems(file)
+    tests = [test for test in (*problem.baseline_tests, *problem.hidden_tests) if isinstance(test, str)]
+    outcome = execute_tests(problem.reference_solution or "", tests)
+    assert (outcome.passed, outcome.total) == (2, 2)
+
+
+def test_the_mutation_operator_of_the_page_changes_a_program() -> None:
+    names: dict[str, Any] = vars(mutation_operators).copy()
+    exec(block("a mutation operator", CONTRIBUTING), names)
+    node = ast.parse("a if c else b", mode="eval").body
+    [(name, changed)] = names["_branches"](node, node)
+    assert (name, ast.unparse(changed), ast.unparse(node)) == ("branches", "b if c else a", "a if c else b")
