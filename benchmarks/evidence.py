@@ -127,7 +127,7 @@ def _change(runs: Sequence[dict[str, dict[str, Any]]], figure: str) -> str:
 
 def _differences(by_arm: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
     """Greedy and sampled code, arm against arm: per problem the mean over seeds, bootstrap over problems."""
-    from selfplay.learning.intervals import paired_difference
+    from selfplay.match.intervals import paired_difference
 
     names = sorted(by_arm)
     for figure, of in (("greedy", 1), ("correct", 4)):

@@ -74,7 +74,7 @@ def main() -> None:
             seconds, _ = timed(partial(_step, run, step), max(2, arguments.times // 2))
             print(f"{step.role + ' step':<24} {seconds:8.1f} s  ({config.problems_per_step} problems)")
     finally:
-        judge.box.close()
+        judge.close()
 
 
 def _step(run: loop.Run, step: Step) -> int:

@@ -29,7 +29,8 @@ _DAC_OVERRIDE, _DAC_READ_SEARCH = 1, 2
 _SYS_CAPSET = {"x86_64": 126}.get(os.uname().machine, 91)
 _SIGKILL = 9
 _STACK = 64 << 20
-THREADS = 64  # of one program
+THREADS = 64  # of one program, counted by watch.py
+_TASKS = 1024  # of one user: a backstop between two looks, with room for neighbours that were given the same user
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -192,7 +193,7 @@ class Walls:
     def enter(self, memory_bytes, cpu_seconds, file_bytes):
         """The child's walls: resource limits, another user, death with the parent, the short filter. Raises OSError."""
         own_user = self.root and self.report["user"] == ""
-        _limits(memory_bytes, cpu_seconds, file_bytes, THREADS if own_user else None)
+        _limits(memory_bytes, cpu_seconds, file_bytes, _TASKS if own_user else None)
         if own_user:
             self._drop()
         if self.linux:
@@ -261,15 +262,24 @@ def _try_open(path):
         return -1
 
 
+_FREE_USERS = range(0x70000000, 0x7FFE0000)  # above what service managers give to containers and services
+
+
 def _free_user():
-    """A user id that owns nothing: from the range that service managers use for such, or nobody."""
-    candidate = 61184 + os.getpid() % 4000
+    """A user id that owns nothing, drawn by lot: a process id would be the same one in the next container."""
     try:
         with open("/proc/self/uid_map") as lines:
-            ranges = [tuple(map(int, line.split())) for line in lines]
+            spans = [range(first, first + count) for first, _, count in (map(int, line.split()) for line in lines)]
     except OSError:
-        ranges = []
-    return candidate if not ranges or any(first <= candidate < first + count for first, _, count in ranges) else 65534
+        spans = []
+    if not spans or any(_FREE_USERS[0] in span and _FREE_USERS[-1] in span for span in spans):
+        return _drawn(_FREE_USERS)
+    widest = max(spans, key=len)
+    return _drawn(widest[len(widest) // 2 :]) if len(widest) > 1 else 65534
+
+
+def _drawn(users):
+    return users[int.from_bytes(os.urandom(8), "big") % len(users)]
 
 
 def _permitted():

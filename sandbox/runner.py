@@ -6,10 +6,7 @@ meant: a program may raise whatever it likes.
 
 Each report is a frame on the result pipe: length (4 bytes, of what follows), kind (1 byte), body.
 
-    P  the order has been read
-    W  the walls stand                  I  (in its place) they do not: why. The program's code has not begun to run yet,
-                                           so only the second frame is taken for the box's own word
-    L  the program is loaded            N  (in its place) it could not be: names of the exception
+    L  the program is loaded            N  (in its place) it could not be: names of the exception, what it said, the line
     V  a call's seconds (8 bytes) and the canonical text of its value     X  its seconds and the exception's names
 """
 
@@ -58,6 +55,26 @@ def _name_of(kind):
     return f"solution.{name}" if name in _BUILTIN_NAMES else name
 
 
+def told_of(error):
+    """Names of an exception, what it says and the last line of the program that it came through, as JSON."""
+    names = json.loads(names_of(error))
+    try:
+        line = error.lineno if isinstance(error, SyntaxError) else _line_of(error)
+        said = error.msg if isinstance(error, SyntaxError) else str(error)
+        return json.dumps([names, str(said)[:200], line if type(line) is int else 0]).encode()
+    except BaseException:  # noqa: BLE001  # the program's own exception may raise when it is asked
+        return json.dumps([names, "", 0]).encode()
+
+
+def _line_of(error):
+    lines, trace = [0], error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename in ("<solution>", "solution.py"):
+            lines.append(trace.tb_lineno)
+        trace = trace.tb_next
+    return lines[-1]
+
+
 def new_module(name):
     module = types.ModuleType(name)
     sys.modules[name] = module
@@ -83,7 +100,7 @@ def load(source, entry_point, report):
         if not callable(function):
             raise TypeError(f"{entry_point} is not callable")
     except BaseException as error:  # noqa: BLE001
-        report(b"N", names_of(error))
+        report(b"N", told_of(error))
         return None
     report(b"L")
     return function
@@ -105,7 +122,7 @@ def run_program(source, report):
     try:
         code = compile(source, "solution.py", "exec", dont_inherit=True)
     except BaseException as error:  # noqa: BLE001
-        report(b"N", names_of(error))
+        report(b"N", told_of(error))
         return 1
     report(b"L")
     sys.stdin, sys.stdout = _reader(0), _writer(1)

@@ -38,7 +38,7 @@ _PLAIN = {
     "getegid": (108, 177), "getresuid": (118, 148), "getresgid": (120, 150), "getgroups": (115, 158),
     "getpgrp": (111, None), "getpgid": (121, 155), "getsid": (124, 156), "getrandom": (318, 278), "futex": (202, 98),
     "set_robust_list": (273, 99), "set_tid_address": (218, 96), "rseq": (334, 293), "exit": (60, 93),
-    "exit_group": (231, 94), "recvfrom": (45, 207), "shutdown": (48, 210), "getsockopt": (55, 209),
+    "exit_group": (231, 94), "shutdown": (48, 210), "getsockopt": (55, 209),
     "getsockname": (51, 204), "getpeername": (52, 205),
 }  # fmt: skip
 
@@ -46,13 +46,13 @@ _PLAIN = {
 _ZYGOTE_ONLY = {
     "wait4": (61, 260), "waitid": (247, 95), "setresuid": (117, 147), "setresgid": (119, 149),
     "setgroups": (116, 159), "capset": (126, 91), "seccomp": (317, 277), "memfd_create": (319, 279),
-    "setsid": (112, 157), "pidfd_open": (434, 434),
+    "setsid": (112, 157), "pidfd_open": (434, 434), "setsockopt": (54, 208),
 }  # fmt: skip
 
 _CHECKED = {
     "open": (2, None), "openat": (257, 56), "fcntl": (72, 25), "ioctl": (16, 29), "clone": (56, 220),
-    "clone3": (435, 435), "openat2": (437, 437), "socketpair": (53, 199), "sendto": (44, 206), "kill": (62, 129),
-    "tgkill": (234, 131), "prlimit64": (302, 261), "prctl": (157, 167),
+    "clone3": (435, 435), "openat2": (437, 437), "socketpair": (53, 199), "sendto": (44, 206), "recvfrom": (45, 207),
+    "kill": (62, 129), "tgkill": (234, 131), "prlimit64": (302, 261), "prctl": (157, 167),
 }  # fmt: skip
 
 _MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7), "arm64": (1, 0xC00000B7)}
@@ -60,6 +60,8 @@ _MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7), "arm64": (1,
 _FCNTL = (0, 1, 2, 3, 4, 5, 6, 7, 1030, 1031, 1032)  # dup, flags, locks, pipe size; no owner, lease or notification
 _SET_PIPE_SIZE = 1031
 _IOCTL = (0x5401, 0x5413, 0x5421, 0x541B, 0x5450, 0x5451)  # TCGETS, TIOCGWINSZ, FIONBIO, FIONREAD, FIO(N)CLEX
+_SENDING = 0x40 | 0x4000 | 0x8000  # MSG_DONTWAIT, MSG_NOSIGNAL, MSG_MORE; not MSG_OOB, the least tried path there
+_RECEIVING = 0x2 | 0x20 | 0x40 | 0x100  # MSG_PEEK, MSG_TRUNC, MSG_DONTWAIT, MSG_WAITALL
 _THREAD = 0x00010900  # CLONE_THREAD | CLONE_SIGHAND | CLONE_VM
 _WRITING = 0o1 | 0o2 | 0o100 | 0o1000 | 0o20000000  # O_WRONLY O_RDWR O_CREAT O_TRUNC and O_TMPFILE's own bit
 _NAMES = (15, 16)  # PR_SET_NAME, PR_GET_NAME
@@ -112,6 +114,11 @@ def _masked(argument, mask, value):
     return [_low(argument), _step(0x54, 0, 0, mask), _equal(value, 0, 1), _ret(ALLOW), _ret(DENY)]
 
 
+def _masked_then(argument, mask, rest):
+    """Denied where a bit of the mask is set, else `rest` decides."""
+    return [_low(argument), _step(0x54, 0, 0, mask), _equal(0, 1, 0), _ret(DENY), *rest]
+
+
 def _null(argument):
     return [_low(argument), _equal(0, 0, 3), _high(argument), _equal(0, 0, 1), _ret(ALLOW), _ret(DENY)]
 
@@ -144,7 +151,8 @@ def _checks(writing_opens):
         "clone3": [_ret(ABSENT)],
         "openat2": [_ret(ABSENT)],
         "socketpair": _local_stream_pair(),
-        "sendto": _null(4),
+        "sendto": _masked_then(3, ~_SENDING, _null(4)),
+        "recvfrom": _masked_then(3, ~_RECEIVING, [_ret(ALLOW)]),
         "kill": free,
         "tgkill": free,
         "prlimit64": free,

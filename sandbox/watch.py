@@ -1,9 +1,13 @@
-"""Follows one child from the zygote: relays its reports, and kills it where it goes over a limit or stops itself.
+"""Follows one child from the zygote: hears that it has begun, relays its reports, and kills it where it goes over a limit
+or stops itself.
 
-CPU time is read from outside through the child's clock, at every tick and every report, so a program has no timer to
-disarm. Wall-clock time is only the backstop for one that sleeps. Threads are counted here as well: the kernel's own
-limit counts all processes of a user, so it can be set only for a user that owns nothing else. Left out: waking up for
-every report; they wait in the pipe until the next tick or the child's end, which saves two context switches per case.
+The clocks start when the walls stand, as the child's first word says; reading an order is nobody's time. CPU time is
+read from outside through the child's clock, at every tick and every report, so a program has no timer to disarm. A
+function's load and each of its calls have an allowance of their own, which a report ends and the next one's begins:
+whoever forges reports spends their number. A program that reads standard input has one allowance; nothing restarts it.
+Wall-clock time is only the backstop for one that sleeps. Threads are counted here as well, at every tick, and exactly:
+the kernel's own limit counts all processes of a user, whoever started them. Left out: waking up for every report; they
+wait in the socket until the next tick or the child's end, which saves two context switches per case.
 """
 
 import contextlib
@@ -17,9 +21,13 @@ from sandbox.jail import THREADS
 
 FRAME = struct.Struct("!cI")
 END = struct.Struct("!BiIdd")
-DONE, CPU, WALL, STOPPED, FLOOD = range(5)
+BEGUN = struct.Struct(
+    "!cdd"
+)  # a child's first word: W the walls stand, CPU and monotonic seconds then; or I and why not
+DONE, CPU, WALL, STOPPED, FLOOD, TOTAL, FULL = range(7)
 PIPE = 256 << 10
-_BEFORE_CASES = 3  # reports: the order was read, the walls stand, the program is loaded
+_READS = 16  # between two looks at the clock: a program that writes without end must not keep us from it
+_PATIENCE, _PACE = 30.0, 256 << 10  # seconds, and bytes a second more, in which a child must have read its order
 
 
 def send(pipe, pieces):
@@ -43,97 +51,156 @@ def _write_all(pipe, pieces):
             rest = rest[os.write(pipe, rest) :]
 
 
+class Failed(Exception):
+    """A child ended before the program's first line: nothing can be said about the program."""
+
+    def __init__(self, said):
+        Exception.__init__(self, said[1:].decode("utf-8", "replace"))
+        self.order_was_read = said[:1] == b"I"
+
+
 class Watch:
     """One child's way to its end. `service` has the buffer, the answers' pipe and the walls."""
 
     def __init__(self, service, pid, reader, order):
         self.service, self.pid, self.reader, self.order = service, pid, reader, order
         self.reports = self.filled = 0
-        self.spent = self.begun = 0.0
+        self.room = order.room
+        self.has_begun = False
+        self.zero = self.spent = self.used = 0.0  # CPU seconds: before the program, at the last report, of the program
+        self.start = self.begun = time.monotonic()  # of the program (before: of the child), and of the last report
         self.hurried = False
         service.grow(order.longest_report + PIPE)
 
     def until_the_end(self):
-        """The end frame's body."""
+        """The end frame's fields. Raises Failed."""
         os.set_blocking(self.reader, False)
         poller = select.poll()
         poller.register(self.service.commands, 0)  # says when the host hangs up
         exited = _exit_descriptor(self.pid)
         if exited >= 0:
             poller.register(exited, select.POLLIN)
-        shortest = 10 if exited >= 0 else 2  # most children have ended by then, and their end wakes us
-        start = self.begun = time.monotonic()
+        # most children have ended by then, and their end wakes us; hundreds of reports fill the socket sooner
+        shortest = 10 if exited >= 0 and self.order.cases <= 256 else 2
         try:
             while True:
-                elapsed = time.monotonic() - start
+                elapsed = time.monotonic() - self.start
                 events = poller.poll(1 if self.hurried else max(shortest, min(20, elapsed * 250)))
-                reason, status = self._look(any(what == self.service.commands for what, _ in events))
+                self._heed(events)
+                reason, status = self._look()
                 if reason is not None:
-                    return END.pack(reason, status, self.reports, self.spent, time.monotonic() - start)
+                    return reason, status, self.reports, self.used, time.monotonic() - self.start
         finally:
             if exited >= 0:
                 os.close(exited)
 
-    def _look(self, host_gone):
-        """(reason, wait status) once the child has ended, else (None, 0)."""
-        if host_gone:
+    def _heed(self, events):
+        """Ends everything where the host has hung up."""
+        if any(what == self.service.commands for what, _ in events):
             self._kill()
             os._exit(0)
+
+    def _look(self):
+        """(reason, wait status) once the child has ended, else (None, 0). Raises Failed."""
         pid, status, usage = os.wait4(self.pid, os.WNOHANG | os.WUNTRACED)
         stopped = pid and os.WIFSTOPPED(status)
         ended = pid and not stopped
-        sound = self._relay(usage.ru_utime + usage.ru_stime if ended else None)
+        if not self.has_begun and not self._begin(ended):
+            return None, 0
         if ended:
-            return (DONE if sound else FLOOD), self._sweep(status)
-        if stopped or not sound or _threads(self.pid) > THREADS:
-            return (STOPPED if stopped else FLOOD), self._kill()
-        now = _cpu_seconds(self.pid)
-        if now - self.spent > self.order.cpu:
-            return CPU, self._kill()
-        if time.monotonic() - self.begun > self.order.wall:
-            return WALL, self._kill()
+            self.used = max(0.0, usage.ru_utime + usage.ru_stime - self.zero)
+            return self._relay(to_the_end=True) or DONE, self._sweep(status)
+        reports = self.reports
+        broken = self._relay(to_the_end=False)
+        self.used = max(0.0, _cpu_seconds(self.pid) - self.zero)
+        reason = STOPPED if stopped else broken or self._over()
+        if reason is not None:
+            return reason, self._kill()
+        if self.reports > reports and not self.order.is_program:
+            self.spent, self.begun = self.used, time.monotonic()
         return None, 0
 
-    def _relay(self, total):
-        """Passes on all whole reports that have come; False where there are too many, or one is too long.
+    def _begin(self, ended):
+        """Whether the walls stand by now. Raises Failed where they never will."""
+        try:
+            said = os.read(self.reader, BEGUN.size)
+        except BlockingIOError:
+            said = b""
+        self.has_begun = said[:1] == b"W"
+        if self.has_begun:
+            _, self.zero, self.start = BEGUN.unpack(said)
+            self.begun = self.start
+        elif said or ended or time.monotonic() > self.start + _PATIENCE + self.order.length / _PACE:
+            if not ended:
+                said += self._last_words()
+                self._kill()
+            raise Failed(said)
+        return self.has_begun
 
-        `total`: the CPU seconds of a child that has ended."""
-        before = self.reports
-        moved = 0
-        while True:
+    def _last_words(self):
+        with contextlib.suppress(BlockingIOError):
+            return os.read(self.reader, 4096)
+        return b""
+
+    def _over(self):
+        """Which limit is passed, if any."""
+        now = time.monotonic()
+        if _threads(self.pid) > THREADS:
+            return FLOOD
+        if self.used > self.order.total_cpu or now - self.start > self.order.total_wall:
+            return TOTAL
+        if self.used - self.spent > self.order.cpu:
+            return CPU
+        return WALL if now - self.begun > self.order.wall else None
+
+    def _relay(self, to_the_end):
+        """Passes on whole reports that have come. Why it is over where there are too many, or they are too long.
+
+        `to_the_end`: the child has ended, and what it wrote is finite."""
+        moved = reads = reports = 0
+        while to_the_end or reads < _READS:
             view = memoryview(self.service.buffer)
             try:
                 count = os.readv(self.reader, [view[self.filled :]])
-            except BlockingIOError:
+            except OSError:  # nothing there, or an end that was closed with something unread in it
                 count = 0
             self.filled += count
-            moved += count
             self.service.used = max(self.service.used, self.filled)
-            sound = self._pass_on(view)
-            if not sound or not count:
+            before = self.reports
+            broken = self._pass_on(view)
+            moved, reads, reports = moved + count, reads + 1, reports + self.reports - before
+            if broken or not count:
                 break
-        self.hurried = moved > PIPE // 4
-        if total is not None:
-            self.spent = total
-        elif self.reports != before:
-            self.spent, self.begun = _cpu_seconds(self.pid), time.monotonic()
-        return sound
+        self.hurried = moved > PIPE // 4 or reports > 32  # small reports fill a socket sooner than their bytes say
+        return broken
 
     def _pass_on(self, view):
-        pieces, position, sound = [], 0, True
+        pieces, position, broken = [], 0, None
         while self.filled - position >= 4:
             length = int.from_bytes(view[position : position + 4], "big")
-            sound = 1 <= length <= self.order.longest_report and self.reports < self.order.cases + _BEFORE_CASES
-            if not sound or self.filled - position < 4 + length:
+            if not 1 <= length <= self.order.longest_report or self.reports > self.order.cases:
+                broken = FLOOD
+            elif length > self.room:
+                broken = FULL
+            if broken or self.filled - position < 4 + length:
                 break
             pieces += [FRAME.pack(b"R", length), view[position + 4 : position + 4 + length]]
             position += 4 + length
+            self.room -= length
             self.reports += 1
         if pieces:
-            send(self.service.answers, pieces)
+            self._send(pieces)
             view[: self.filled - position] = view[position : self.filled]
             self.filled -= position
-        return sound
+        return broken
+
+    def _send(self, pieces):
+        """To the host; the time that it lets us wait is not the program's."""
+        before = time.monotonic()
+        send(self.service.answers, pieces)
+        waited = time.monotonic() - before
+        self.start += waited
+        self.begun += waited
 
     def _kill(self):
         """Kills the child and whatever it started. Returns its wait status."""

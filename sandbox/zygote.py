@@ -3,35 +3,41 @@
 Started by exec with an empty environment, it imports the common standard library once, puts up its walls, and serves
 orders from its standard input, one at a time, each in a child:
 
-    order     header (kind, cases, CPU seconds, wall seconds, memory, output, length) and a body of that length
+    order     header (kind, cases; CPU and wall seconds of a case, then of all that are left; memory, output, room for
+              answers, length) and a body of that length
     answer    frames of kind (1 byte), length (4 bytes), body:  H hello · R a child's report · O what a program
-              printed · E the child's end (why, wait status, reports seen, CPU and wall seconds)
+              printed · E the child's end (why, wait status, reports seen, CPU and wall seconds) · F (in place of all
+              others) the child failed before the program's first line: why
 
 The *child* reads the order's body, and reports pass through one buffer that is wiped, so neither sources nor results
 stay in the memory that later children inherit. A child that stops itself, floods, hangs or dies ends with the whole
 tree killed and the reason told (watch.py); the host sends what was left in a new order.
+
+A child reports over a socket pair, which cannot be opened again through /proc as a pipe can: what it has said lies with the
+zygote and cannot be taken back. Its first word, before the program's first line, is that the walls stand, and when that
+was; so whether an order was begun, and when its clocks started, is settled before a program can have a word in it.
 """
 
 import _sitebuiltins
+import _socket
 import builtins
 import contextlib
 import ctypes
-import fcntl
 import gc
 import json
 import os
 import struct
 import sys
+import time
 from importlib.machinery import PathFinder
 
 from sandbox import jail, runner
-from sandbox.watch import END, FRAME, PIPE, Watch, send
+from sandbox.watch import BEGUN, DONE, END, FRAME, FULL, PIPE, Failed, Watch, send
 
-ORDER = struct.Struct("!BIddQQI")
+ORDER = struct.Struct("!BIddddQQQI")
 PROGRAM = 1  # the kind of an order that is a program; 0 is a function
 
 _REPORT_OVERHEAD = 4096  # what a report holds beside its value
-_SET_PIPE_SIZE = 1031
 _CHILD_PIPE = 3
 
 
@@ -110,10 +116,10 @@ def _take(pipe, count):
 class Order:
     """What the host asks of one child."""
 
-    def __init__(self, kind, cases, cpu, wall, memory, output, length):
+    def __init__(self, kind, cases, cpu, wall, total_cpu, total_wall, memory, output, room, length):
         self.is_program = kind == PROGRAM
-        self.cases, self.cpu, self.wall = cases, cpu, wall
-        self.memory, self.output, self.length = memory, output, length
+        self.cases, self.cpu, self.wall, self.total_cpu, self.total_wall = cases, cpu, wall, total_cpu, total_wall
+        self.memory, self.output, self.room, self.length = memory, output, room, length
         self.longest_report = output + _REPORT_OVERHEAD
 
 
@@ -134,33 +140,41 @@ class Service:
             return False
         order = Order(*ORDER.unpack(header))
         printed = _new_file() if order.is_program else -1
-        reader, writer = os.pipe()
+        ours, theirs = _pair()
         pid = os.fork()
         if pid == 0:
-            self._child(order, writer, printed)
-        os.close(writer)
-        _widen(reader)
-        watch = Watch(self, pid, reader, order)
-        end = watch.until_the_end()
-        os.close(reader)
-        if watch.reports == 0:
-            os._exit(3)  # the body is still in the pipe, half read: the host starts another zygote
-        if order.is_program:
-            self._relay_output(printed, order.output)
-        send(self.answers, [FRAME.pack(b"E", END.size), end])
+            self._child(order, theirs, printed)
+        os.close(theirs)
+        watch = Watch(self, pid, ours, order)
+        try:
+            reason, *rest = watch.until_the_end()
+        except Failed as failure:
+            if not failure.order_was_read:
+                os._exit(3)  # the body is still in the pipe, half read: the host starts another zygote
+            text = str(failure).encode("utf-8", "replace")
+            send(self.answers, [FRAME.pack(b"F", len(text)), text])
+        else:
+            if order.is_program and self._relay_output(printed, order) and reason == DONE:
+                reason = FULL
+            send(self.answers, [FRAME.pack(b"E", END.size), END.pack(reason, *rest)])
+        finally:
+            os.close(ours)
+            if order.is_program:
+                os.close(printed)
         self._wipe()
         return True
 
-    def _relay_output(self, printed, output):
-        """What the program printed, one byte past the cap where it went over."""
-        size = min(os.fstat(printed).st_size, output + 1)
+    def _relay_output(self, printed, order):
+        """Passes on what the program printed, one byte past the cap where it went over. Whether there was no room."""
+        written = os.fstat(printed).st_size
+        size = min(written, order.output + 1, order.room)
         self.grow(size)
         view = memoryview(self.buffer)[:size]
         os.lseek(printed, 0, os.SEEK_SET)
         size = os.readv(printed, [view[:size]]) if size else 0
-        os.close(printed)
         self.used = max(self.used, size)
         send(self.answers, [FRAME.pack(b"O", size), view[:size]])
+        return min(written, order.output) > order.room
 
     def grow(self, size):
         if size > len(self.buffer):
@@ -173,19 +187,18 @@ class Service:
         ctypes.memset(ctypes.addressof(address), 0, self.used)
         self.used = 0
 
-    def _child(self, order, writer, printed):
+    def _child(self, order, pipe, printed):
         """Everything a child does. Never returns."""
         status = 70
         try:
             source, entry_point, inputs = json.loads(_take(self.commands, order.length) or b"")
-            report = runner.Report(writer)
-            report(b"P")
+            _own_null()
             if order.is_program:
                 os.dup2(_new_file(inputs[0].encode("utf-8", "surrogatepass")), 0)
                 os.dup2(printed, 1)
-            report = runner.Report(_only(writer))
-            self._confine(order, report)
-            report(b"W")
+            pipe = _only(pipe)
+            self._confine(order, pipe)
+            report = runner.Report(pipe)
             if order.is_program:
                 status = runner.run_program(source, report)
             else:
@@ -194,16 +207,37 @@ class Service:
         finally:
             os._exit(status)
 
-    def _confine(self, order, report):
+    def _confine(self, order, pipe):
+        """Puts up the walls and says so: from then on it is the program's time."""
+        cpu = time.process_time() + min(order.total_cpu, (order.cases + 1) * order.cpu)
         try:
             os.setsid()
-            self.walls.enter(order.memory, (order.cases + 1) * order.cpu, order.output + 1 if order.is_program else 0)
+            self.walls.enter(order.memory, cpu, order.output + 1 if order.is_program else 0)
         except (OSError, ValueError) as error:
-            report(b"I", str(error).encode("utf-8", "replace"))
+            os.write(pipe, b"I" + str(error).encode("utf-8", "replace"))
             os._exit(71)
         for name in self.own_modules:
             del sys.modules[name]
         runner.new_module("__main__")
+        os.write(pipe, BEGUN.pack(b"W", time.process_time(), time.monotonic()))
+
+
+def _pair():
+    """The zygote's and the child's end of a stream on which the child reports."""
+    ours, theirs = _socket.socketpair()
+    with contextlib.suppress(OSError):  # what the system gives anyway will do
+        theirs.setsockopt(_socket.SOL_SOCKET, _socket.SO_SNDBUF, PIPE)
+    return ours.detach(), theirs.detach()
+
+
+def _own_null():
+    """A null device of the child's own: what it sets on an open file holds for all who share it."""
+    try:
+        null = os.open(os.devnull, os.O_RDWR)
+    except OSError:  # a kernel on which nothing may be opened for writing here: the zygote's is shared
+        return
+    for standard in (0, 1, 2):
+        os.dup2(null, standard)
 
 
 def _only(writer):
@@ -228,8 +262,3 @@ def _new_file(content=b""):
         view = view[os.write(descriptor, view) :]
     os.lseek(descriptor, 0, os.SEEK_SET)
     return descriptor
-
-
-def _widen(pipe):
-    with contextlib.suppress(OSError):  # the user's share of pipe memory is spent: the default size will do
-        fcntl.fcntl(pipe, _SET_PIPE_SIZE, PIPE)

@@ -2,6 +2,7 @@
 
     SelfplayError
     ├── UnknownName    a rule, schedule, stage, style, set ... that does not exist; says which do, and which was meant
+    ├── BadInput       an argument or a file of a command that cannot be used
     └── ProblemError   a problem file that cannot be read, or problems that cannot be played
 
 A command catches `SelfplayError` alone, prints it without a traceback and exits 2. Left out: infrastructure failures
@@ -27,6 +28,10 @@ class UnknownName(SelfplayError):
         super().__init__(
             f"unknown {kind} {name!r}{suggestion(str(name), self.known)}; choose from {', '.join(self.known)}"
         )
+
+
+class BadInput(SelfplayError):
+    """An argument or a file that cannot be used."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 """Judge programs on tests: `python -m selfplay.judge --code a.py b.py --tests tests.py --entry add --reference ref.py`.
 
 Tests are read, not run; programs run in the sandbox; with a reference, a case counts only where it passes.
-Exit 0: at least one case admitted and every program passes all; 1: not so; 2: bad input, or no case that can be
-admitted; 3: the sandbox failed. With 2 and 3 standard output stays empty and standard error says why.
+Exit 0: at least one case admitted and every program passes all (with --strict: and no test refused); 1: not so; 2: bad
+input, or no case that can be admitted; 3: the sandbox failed. With 2 and 3 standard output stays empty and standard error
+says why.
 """
 
 from __future__ import annotations
@@ -13,58 +14,38 @@ import json
 import math
 import sys
 import tokenize
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from selfplay.errors import SelfplayError
+from selfplay.errors import BadInput, SelfplayError
+from selfplay.printing import printable
 
 if TYPE_CHECKING:  # the rest is imported when there is something to judge: --help answers at once
-    from selfplay.game.problems import Problem, StdinTest
-    from selfplay.judging.cases import Box, Case, Refusal, Verdict
+    from selfplay.game.problems import StdinTest
+    from selfplay.judging.cases import Box, Refusal
     from selfplay.judging.judge import Judge
-    from selfplay.judging.reading import Reading
+    from selfplay.judging.judgement import Judgement, Question
 
 PASSED, NOT_PASSED, BAD_INPUT, INFRASTRUCTURE = range(4)
-
-
-class BadInput(SelfplayError):
-    """An argument or file that cannot be used."""
-
-
-class SandboxFailed(SelfplayError):
-    """The sandbox did not answer, twice."""
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """All cases in order (a Refusal where one does not count), and each program's verdicts on those that count."""
-
-    tier: str
-    cases: tuple[Case | Refusal, ...]
-    programs: tuple[tuple[str, tuple[Verdict, ...]], ...]
-
-    @property
-    def all_pass(self) -> bool:
-        return all(verdict == "passed" for _, verdicts in self.programs for verdict in verdicts)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     from selfplay.judging.box.local import BoxUnavailable
     from selfplay.judging.box.tiers import TierTooLow
+    from selfplay.judging.judgement import SandboxFailed
 
     try:
-        judgement = judgement_of(options)
+        found = judgement_of(options)
     except (SandboxFailed, BoxUnavailable, TierTooLow) as error:
-        print(f"selfplay.judge: {error}", file=sys.stderr)
+        print(f"selfplay.judge: {printable(str(error))}", file=sys.stderr)
         return INFRASTRUCTURE
     except SelfplayError as error:
-        print(f"selfplay.judge: {error}", file=sys.stderr)
+        print(f"selfplay.judge: {printable(str(error))}", file=sys.stderr)
         return BAD_INPUT
-    print(_as_json(judgement) if options.json else _as_text(judgement))
-    return PASSED if judgement.all_pass else NOT_PASSED
+    print(_as_json(found) if options.json else printable(_as_text(found)))
+    passed = found.all_pass and not (options.strict and found.refused)
+    return PASSED if passed else NOT_PASSED
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -78,7 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     tests.add_argument(
         "--stdin-cases", metavar="FILE", help='lines of {"input": ..., "output": ...}, for programs that read stdin'
     )
-    add("--entry", metavar="NAME", help="the function that the tests call (with --tests)")
+    add("--entry", metavar="NAME", help="the function under test (default: the one of the program that the tests call)")
     add("--reference", metavar="FILE", help="a correct program: cases that it fails do not count")
     add("--timeout", type=_seconds, default=2.0, metavar="S", help="CPU seconds per case (default: 2)")
     add("--memory-mib", type=_mebibytes, default=1024, metavar="M", help="memory of a program (default: 1024)")
@@ -88,6 +69,7 @@ def _parser() -> argparse.ArgumentParser:
         choices=("limited", "seatbelt", "confined", "jailed", "e2b"),
         help="refuse to judge where programs are confined less than this (default: tell the tier)",
     )
+    add("--strict", action="store_true", help="exit 1 also where a test was refused")
     add("--json", action="store_true", help="print cases and verdicts as one JSON object")
     return parser
 
@@ -114,16 +96,16 @@ def judgement_of(options: argparse.Namespace) -> Judgement:
     from selfplay.judging.box.tiers import require_tier
     from selfplay.judging.cases import Limits
     from selfplay.judging.judge import Judge
+    from selfplay.judging.judgement import judgement
 
-    programs = [_program(path) for path in options.code]
-    problem, reading, text = _questions(options, programs)
-    box = _open_box(options)
+    programs = [(path, _program(path)) for path in options.code]
+    read = _files(options)
+    judge = Judge(_open_box(options), Limits(options.timeout, options.memory_mib))
     try:
-        require_tier(box, options.sandbox_min_tier)
-        judge = Judge(box, Limits(options.timeout, options.memory_mib))
-        return _judged(judge, problem, reading, text, options, programs)
+        require_tier(judge.box, options.sandbox_min_tier)
+        return judgement(judge, _question(judge, options, *read, [source for _, source in programs]), programs)
     finally:
-        box.close()
+        judge.close()
 
 
 def _open_box(options: argparse.Namespace) -> Box:
@@ -136,26 +118,28 @@ def _open_box(options: argparse.Namespace) -> Box:
     return open_split(CloudSettings(label="judge"), references=options.reference is not None)
 
 
-def _questions(options: argparse.Namespace, programs: Sequence[str]) -> tuple[Problem, Reading, str]:
-    """The problem that the command line amounts to, its cases, and the text that they were read from."""
-    from selfplay.game.problems import Problem
-    from selfplay.judging.execute import signature_of
-    from selfplay.judging.reading import read_cases, read_stdin_cases
-
+def _files(options: argparse.Namespace) -> tuple[str, str | None]:
+    """The tests and the reference as texts. Raises BadInput, before anything is started."""
     reference = _text(options.reference, "--reference") if options.reference else None
     if options.stdin_cases:
         if options.entry:
             raise BadInput("--entry names a function, and --stdin-cases are for whole programs: leave one out")
-        text = _text(options.stdin_cases, "--stdin-cases")
-        problem = Problem("command-line", "", "", "", (), reference, kind="stdio")
-        return problem, read_stdin_cases(_stdin_tests(text, options.stdin_cases)), text
-    if not options.entry or not options.entry.isidentifier():
+        return _text(options.stdin_cases, "--stdin-cases"), reference
+    if options.entry is not None and not options.entry.isidentifier():
         raise BadInput(f"--entry must name the function that the tests call, not {options.entry!r}")
-    text = _text(options.tests, "--tests")
-    known = [reference] if reference is not None else programs
-    signature = next(filter(None, (signature_of(source, options.entry) for source in known)), "")
-    problem = Problem("command-line", "", options.entry, signature, (), reference)
-    return problem, read_cases(text, options.entry, signature), text
+    return _text(options.tests, "--tests"), reference
+
+
+def _question(
+    judge: Judge, options: argparse.Namespace, text: str, reference: str | None, sources: Sequence[str]
+) -> Question:
+    """What the command line asks of the programs."""
+    from selfplay.judging.judgement import entry_point_of, function_question, program_question
+
+    if options.stdin_cases:
+        return program_question(_stdin_tests(text, options.stdin_cases), text, reference)
+    known = [reference] if reference is not None else sources
+    return function_question(judge, text, options.entry or entry_point_of(judge, known, text), reference)
 
 
 def _bytes(path: str, flag: str) -> bytes:
@@ -216,57 +200,10 @@ def _field(value: dict[str, object], where: str, *names: str) -> str:
     return found
 
 
-# ---- judging ----
-
-
-def _judged(
-    judge: Judge, problem: Problem, reading: Reading, text: str, options: argparse.Namespace, programs: Sequence[str]
-) -> Judgement:
-    from selfplay.judging.admission import screen
-    from selfplay.judging.cases import Case
-
-    kept, refused = screen(problem, reading, trust_reference=True)
-    admission = judge.admit([(problem, kept)])[0]
-    cases = _in_order([*admission.admitted, *admission.refused, *refused], text)
-    admitted = [case for case in cases if isinstance(case, Case)]
-    if any(case.reason == "infra_error" for case in admission.refused):
-        raise SandboxFailed("the sandbox failed on the reference, twice: see selfplay.doctor")
-    if not admitted:
-        raise BadInput(_nothing_admitted(problem, admission.refused or refused, options))
-    verdicts = judge.matrix(problem.entry_point, programs, admitted).verdicts
-    if any("infra_error" in row for row in verdicts):
-        raise SandboxFailed("the sandbox failed on a program, twice: see selfplay.doctor")
-    return Judgement(judge.box.tier, tuple(cases), tuple(zip(options.code, verdicts, strict=True)))
-
-
-def _in_order(cases: Sequence[Case | Refusal], text: str) -> list[Case | Refusal]:
-    """As they stand in the tests' text; cases of one statement by their index."""
-
-    def place(case: Case | Refusal) -> tuple[int, int]:
-        index = case.name.rpartition("[")[2].rstrip("]")
-        return text.find(case.source[:500]), int(index) if index.isdigit() else 0
-
-    return sorted(cases, key=place)
-
-
-def _nothing_admitted(problem: Problem, refused: Sequence[Refusal], options: argparse.Namespace) -> str:
-    from selfplay.game.syntax import definition, parsed
-
-    reference, tree = problem.reference_solution, parsed(problem.reference_solution or "")
-    if reference is not None and tree is None:
-        return f"no case can be admitted: the reference {options.reference} is not Python"
-    if reference is not None and tree and problem.entry_point and definition(tree, problem.entry_point) is None:
-        return f"no case can be admitted: the reference {options.reference} does not define {problem.entry_point!r}"
-    if not refused:
-        return f"{options.tests or options.stdin_cases} holds no test"
-    counts = Counter(f"{case.reason}: {case.detail}" if case.detail else case.reason for case in refused)
-    return "no case can be admitted:\n" + "\n".join(f"  {count} x {why}" for why, count in counts.most_common())
-
-
 # ---- printing ----
 
 
-def _as_json(judgement: Judgement) -> str:
+def _as_json(found: Judgement) -> str:
     from selfplay.judging.cases import Refusal
 
     cases = [
@@ -276,23 +213,32 @@ def _as_json(judgement: Judgement) -> str:
             "admitted": not isinstance(case, Refusal),
             "reason": _why(case) if isinstance(case, Refusal) else None,
         }
-        for case in judgement.cases
+        for case in found.cases
     ]
-    programs = [{"path": path, "verdicts": list(verdicts)} for path, verdicts in judgement.programs]
-    return json.dumps({"tier": judgement.tier, "cases": cases, "programs": programs})
+    programs = [
+        {"path": each.path, "verdicts": list(each.verdicts), "why": each.why or None} for each in found.programs
+    ]
+    return json.dumps({"tier": found.tier, "cases": cases, "programs": programs})
 
 
-def _as_text(judgement: Judgement) -> str:
-    from selfplay.judging.cases import Case, Refusal
+def _as_text(found: Judgement) -> str:
+    from selfplay.judging.cases import Case
 
-    admitted = [case for case in judgement.cases if isinstance(case, Case)]
-    lines = [f"sandbox: {judgement.tier}; {len(admitted)} of {len(judgement.cases)} cases admitted"]
-    lines += [f"  not {case.name}: {_why(case)}" for case in judgement.cases if isinstance(case, Refusal)]
-    for path, verdicts in judgement.programs:
-        lines.append(f"{path}: {verdicts.count('passed')} of {len(verdicts)} passed")
+    admitted = [case for case in found.cases if isinstance(case, Case)]
+    lines = [f"sandbox: {found.tier}; {len(admitted)} of {len(found.cases)} cases admitted"]
+    if found.salvaged:
+        lines.append(
+            f"  {found.salvaged} x the tests' own definition of the entry point left out: the program's is tested"
+        )
+    lines += [f"  not {case.name}: {_why(case)}" for case in found.refused]
+    for each in found.programs:
+        lines.append(f"{each.path}: {each.verdicts.count('passed')} of {len(each.verdicts)} passed")
+        if each.why:
+            lines.append(f"  it does not load: {each.why}")
+            continue
         lines += [
             f"  {verdict} {case.name}: {' '.join(case.source.split())[:120]}"
-            for case, verdict in zip(admitted, verdicts, strict=True)
+            for case, verdict in zip(admitted, each.verdicts, strict=True)
             if verdict != "passed"
         ]
     return "\n".join(lines)

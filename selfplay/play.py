@@ -37,7 +37,7 @@ def _play(config: Config, wanted: str | None) -> str:
     problem = choose(config, wanted)  # a problem that does not exist is refused before torch loads
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     from selfplay.learning import setup
-    from selfplay.learning.show import play_and_show
+    from selfplay.match.show import play_and_show
 
     judge = setup.open_judge(config)
     try:
@@ -45,7 +45,7 @@ def _play(config: Config, wanted: str | None) -> str:
         name = config.model or "the embedded player"
         return play_and_show(setup.open_player(config), name, problem, prompts, sampling, judge)
     finally:
-        judge.box.close()
+        judge.close()
 
 
 def choose(config: Config, wanted: str | None) -> Problem:

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
+import pickle
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
@@ -221,3 +222,76 @@ def test_the_minimum_tier_has_two_spellings_and_knows_every_tier() -> None:
         assert from_flags([flag, "jailed"]).sandbox_min_tier == "jailed"
     known = {word for each in get_args(hints()["sandbox_min_tier"]) for word in get_args(each)}
     assert known == set(TIERS) - {"unjailed"}
+
+
+@pytest.mark.parametrize(
+    "given", [{}, {"seed": 1}, {"model": "some/model"}, {"preset": "t4"}, {"preset": "smoke", "k": 0}]
+)
+def test_a_config_is_what_configure_makes_of_the_same_values(given: dict[str, Any]) -> None:
+    assert Config(**given) == configure(given) == from_flags([f"--{key}={value}" for key, value in given.items()])
+
+
+def test_a_config_reads_its_values_as_a_file_does() -> None:
+    assert Config(stages=5).stages == (5,)
+    with pytest.raises(ConfigError, match="did you mean 'seed'"):
+        Config(sed=1)
+
+
+def test_a_config_survives_replace_and_pickle() -> None:
+    config = Config(preset="t4", seed=3)
+    assert pickle.loads(pickle.dumps(config)) == config
+    assert replace(config, seed=4) == Config(preset="t4", seed=4)
+
+
+def test_a_learning_rate_holds_for_both_roles_unless_one_has_its_own_beside_it(tmp_path: Path) -> None:
+    def rates(config: Config) -> tuple[float, float, float]:
+        return config.learning_rate, config.generator_learning_rate, config.discriminator_learning_rate
+
+    assert rates(Config()) == (4e-3, 2.5e-3, 4e-3)
+    assert rates(Config(learning_rate=1e-4)) == (1e-4, 1e-4, 1e-4)
+    assert rates(Config(learning_rate=1e-4, generator_learning_rate=1e-5)) == (1e-4, 1e-5, 1e-4)
+    path = written(tmp_path, "generator_learning_rate: 1e-2\ndiscriminator_learning_rate: 1e-3\n")
+    assert rates(configure(file=path)) == (4e-3, 1e-2, 1e-3)
+    assert rates(configure({"learning_rate": 5e-4}, path)) == (5e-4, 5e-4, 5e-4)
+
+
+@pytest.mark.parametrize("model", [None, "some/model"])
+def test_none_asks_for_what_suits_the_player(model: str | None) -> None:
+    keys = [each.name for each in fields(Config) if "model" in each.metadata or each.metadata["follows"]]
+    assert {"prompts", "problems_per_step", "generator_learning_rate", "epsilon_high"} <= set(keys)
+    assert Config(model=model, **dict.fromkeys(keys, "none")) == Config(model=model)
+
+
+def test_no_key_that_a_player_decides_is_left_open() -> None:
+    for config in (Config(), Config(model="some/model")):
+        assert None not in (config.prompts, config.max_completion_length, config.generator_learning_rate)
+        assert config.epsilon_high == config.epsilon
+
+
+def test_none_stays_none_where_it_means_that_there_is_no_limit() -> None:
+    assert Config(e2b_budget="none").e2b_budget is None
+
+
+def test_help_shows_what_each_player_and_each_preset_gets(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        from_flags(["--help"])
+    text = " ".join(capsys.readouterr().out.split())
+    assert "Default: 32; 8 for a model; smoke: 4; t4: 4." in text
+    assert "Default: 0.0025; learning-rate for a model." in text
+    assert "Default: epsilon." in text
+
+
+def test_a_flag_may_be_written_with_underscores() -> None:
+    assert from_flags(["--learning_rate", "1e-4", "--lora_target_modules=q_proj"]) == from_flags(
+        ["--learning-rate", "1e-4", "--lora-target-modules", "q_proj"]
+    )
+
+
+def test_a_key_that_a_file_repeats_is_named_with_its_line(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"my\.yaml: 'k' is given twice, the second time in line 3"):
+        configure(file=written(tmp_path, "k: 1\nseed: 2\nk: 3\n"))
+
+
+def test_more_problems_after_a_stage_than_before_and_after_are_refused() -> None:
+    with pytest.raises(ConfigError, match="eval_problems is 60, more than final_eval_problems, 10"):
+        Config(final_eval_problems=10)

@@ -7,10 +7,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, NoReturn, get_origin
 
-from selfplay.config.knobs import Config, hints
-from selfplay.config.layers import configure, two_models, unknown
+from selfplay.config.knobs import hints
+from selfplay.config.layers import PRESETS, Config, configure, defaults, two_models, unknown
 from selfplay.config.values import ConfigError, shape
 
+_FIELDS = {each.name: each for each in fields(Config)}
 ALIASES = {"sandbox_min_tier": ("--sandbox.min-tier",)}  # other spellings that a key's flag may have
 
 
@@ -57,13 +58,19 @@ def parse(
 ) -> tuple[Config, dict[str, str]]:
     """The same, with the values of the command's own flags: `own` maps their names to their help."""
     parser = _parser(prog, about, hints() if keys is None else keys, own or {})
-    known, rest = parser.parse_known_args(list(argv))
+    known, rest = parser.parse_known_args([_dashed(word) for word in argv])
     if rest:
         raise _strangers(rest, prog, [*(own or {}), *(hints() if keys is None else keys)])
     given = vars(known)
     mine = {name: given.pop(name) for name in own or {} if name in given}
     file = given.pop("config", None)
     return configure(given, file), mine
+
+
+def _dashed(word: str) -> str:
+    """--learning_rate is --learning-rate; a value behind `=` is left alone."""
+    name, equals, value = word.partition("=")
+    return name.replace("_", "-") + equals + value if name.startswith("--") else word
 
 
 def to_flags(config: Config) -> list[str]:
@@ -89,19 +96,33 @@ def _parser(prog: str, about: str | None, keys: Collection[str], own: Mapping[st
     groups = {title: parser.add_argument_group(title) for title in titles}
     for each in chosen:
         flag = f"--{each.name.replace('_', '-')}"
-        options = {"dest": each.name, **_options(each.name, each.default, each.metadata["help"])}
+        options = {"dest": each.name, **_options(each.name, each.metadata["help"])}
         groups[each.metadata["group"]].add_argument(flag, *ALIASES.get(each.name, ()), **options)
     return parser
 
 
-def _options(name: str, default: object, text: str) -> dict[str, Any]:
+def _options(name: str, text: str) -> dict[str, Any]:
     hint = hints()[name]
-    shown = " ".join(map(str, default)) if isinstance(default, tuple) else default
-    shown = str(shown).lower() if shown is None or isinstance(shown, bool) else shown
-    options: dict[str, Any] = {"help": f"{text} Default: {shown}.".replace("%", "%%")}
+    options: dict[str, Any] = {"help": f"{text} Default: {_default(name)}.".replace("%", "%%")}
     if hint is bool:
         return options | {"action": argparse.BooleanOptionalAction}
     return options | {"action": _Once, "metavar": shape(hint)} | ({"nargs": "+"} if get_origin(hint) is tuple else {})
+
+
+def _default(name: str) -> str:
+    """What a key is unless given: for the embedded player, and where they differ for a model and in the presets."""
+    embedded, model = (_shown(name, defaults(kind)[name]) for kind in (True, False))
+    said = [embedded] + [f"{model} for a model"] * (model != embedded)
+    return "; ".join(said + [f"{preset}: {_shown(name, own[name])}" for preset, own in PRESETS.items() if name in own])
+
+
+def _shown(name: str, value: object) -> str:
+    leader = _FIELDS[name].metadata["follows"]
+    if value is None and leader:
+        return leader.replace("_", "-")
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def _strangers(rest: list[str], prog: str, known: Collection[str]) -> ConfigError:

@@ -1,7 +1,8 @@
 """The keys of a run. Flags, YAML keys and Python keywords are these names; `--help` prints these texts.
 
 Names follow TRL where it has one. A text says what the knob does and, where it matters, what to do when memory runs out
-or learning stalls.
+or learning stalls. A knob's default is what the embedded player gets, `model` what a real model gets where that differs; for
+such a key, and one that follows another, `none` asks for that again.
 """
 
 from __future__ import annotations
@@ -12,12 +13,22 @@ from typing import Any, Literal, get_type_hints
 
 from selfplay.config.values import ConfigError, check_range
 
+SAME: Any = object()  # a model gets what the embedded player gets
+
 
 def knob(
-    default: Any, group: str, help: str, low: float | None = None, above: float | None = None, high: float | None = None
+    default: Any,
+    group: str,
+    help: str,
+    low: float | None = None,
+    above: float | None = None,
+    high: float | None = None,
+    model: Any = SAME,
+    follows: str = "",
 ) -> Any:
-    """A field with its help and range; `above` excludes its bound."""
-    return field(default=default, metadata={"group": group, "help": help, "low": low, "above": above, "high": high})
+    """A field with its help and range; `above` excludes its bound. None with `follows`: that key's value."""
+    metadata = {"group": group, "help": help, "low": low, "above": above, "high": high, "follows": follows}
+    return field(default=default, metadata=metadata | ({} if model is SAME else {"model": model}))
 
 
 RUN, PLAYER, PLAN, GAME = "the run", "the players", "the schedule", "playing"
@@ -25,8 +36,8 @@ UPDATE, JUDGE, EVALUATION = "the update", "judging", "evaluation"
 
 
 @dataclass(frozen=True, slots=True)
-class Config:
-    """One run. Values are in range whoever builds it; `configure` also fills in what depends on the kind of model."""
+class Knobs:
+    """The table of keys: types, defaults, ranges. `layers.Config`, which people use, also settles what hangs together."""
 
     output_dir: str = knob(
         "runs/selfplay",
@@ -57,6 +68,11 @@ class Config:
         "launch.",
         low=1,
     )
+    oversubscribe: bool = knob(
+        False,
+        RUN,
+        "Allow more processes than this machine has cores, which is slower than as many as it has.",
+    )
     sample_every: int = knob(10, RUN, "Print one episode of every so many steps; 0 prints none.", low=0)
 
     model: str | None = knob(
@@ -65,17 +81,18 @@ class Config:
         "Folder or hub name of the one model that plays both roles, an adapter each. none: the player that "
         "comes with the package.",
     )
-    lora_rank: int = knob(16, PLAYER, "Rank of both adapters. Halve it when memory runs out.", low=1)
-    lora_alpha: int = knob(32, PLAYER, "Scale of the adapters, usually twice the rank.", low=1)
+    lora_rank: int = knob(8, PLAYER, "Rank of both adapters. Halve it when memory runs out.", low=1, model=16)
+    lora_alpha: int = knob(80, PLAYER, "Scale of the adapters, usually twice the rank.", low=1, model=32)
     lora_target_modules: str | tuple[str, ...] = knob(
         "all-linear",
         PLAYER,
         "Layers that get an adapter: all-linear, or names such as q_proj,v_proj (less memory).",
     )
-    prompts: str | None = knob(
-        None,
+    prompts: str = knob(
+        "compact",
         PLAYER,
-        "Style of the prompts: compact or instruct. none: compact for the embedded player, instruct for models.",
+        "Style of the prompts: compact or instruct.",
+        model="instruct",
     )
 
     schedule: str = knob(
@@ -113,12 +130,14 @@ class Config:
         "procedural",
         GAME,
         "A problem file (JSONL or a JSON array), or a set of the package: procedural, handwritten, stdio.",
+        model="handwritten",
     )
     problems_per_step: int = knob(
-        20,
+        32,
         GAME,
         "Problems played in a step. More steady learning than any other knob; fewer when memory or patience runs out.",
         low=1,
+        model=8,
     )
     num_generations: int = knob(
         8,
@@ -127,10 +146,11 @@ class Config:
         low=2,
     )
     num_suites: int = knob(
-        2,
+        3,
         GAME,
         "Chains of a generator step that a discriminator reads; their tests form the exam (S).",
         low=1,
+        model=2,
     )
     num_targets: int = knob(4, GAME, "Further programs that a discriminator step's tests are held against (C).", low=0)
     cases_per_turn: int = knob(2, GAME, "Tests asked for per turn; no more than this are paid.", low=1)
@@ -141,12 +161,13 @@ class Config:
         above=0,
         high=10,
     )
-    max_completion_length: int | None = knob(
-        None,
+    max_completion_length: int = knob(
+        96,
         GAME,
-        "Tokens per turn. none: 96 for the embedded player, 512 for models; thinking models want 4096. Raise "
-        "it when many turns are truncated, lower it when memory runs out.",
+        "Tokens per turn. Thinking models want 4096. Raise it when many turns are truncated, lower it when memory "
+        "runs out.",
         low=1,
+        model=512,
     )
 
     rewards: str = knob(
@@ -168,18 +189,18 @@ class Config:
     )
     mask_truncated: bool = knob(False, UPDATE, "Leave turns that hit the token limit out of the loss.")
     learning_rate: float = knob(
-        1e-3,
+        4e-3,
         UPDATE,
-        "Of both roles' AdamW; 2e-5 for models unless given. Halve it when rewards rise and then fall, double"
-        " it when nothing moves.",
+        "Of both roles' AdamW; given, it holds for a role whose own is not given with it. Halve it when rewards rise "
+        "and then fall, double it when nothing moves.",
         low=0,
+        model=2e-5,
     )
-    generator_learning_rate: float | None = knob(None, UPDATE, "The generator's own. none: learning_rate.", low=0)
-    discriminator_learning_rate: float | None = knob(
-        None,
-        UPDATE,
-        "The discriminator's own. none: learning_rate.",
-        low=0,
+    generator_learning_rate: float = knob(
+        2.5e-3, UPDATE, "The generator's own learning rate.", low=0, model=None, follows="learning_rate"
+    )
+    discriminator_learning_rate: float = knob(
+        None, UPDATE, "The discriminator's own learning rate.", low=0, follows="learning_rate"
     )
     lr_scheduler_type: Literal["linear", "constant"] = knob(
         "linear",
@@ -189,11 +210,8 @@ class Config:
     )
     num_iterations: int = knob(1, UPDATE, "Updates per batch. Clipping acts only above 1.", low=1)
     epsilon: float = knob(0.2, UPDATE, "Clip range of the probability ratio.", above=0)
-    epsilon_high: float | None = knob(
-        None,
-        UPDATE,
-        "Upper clip range. none: epsilon. 0.28 keeps rare tokens alive (DAPO).",
-        above=0,
+    epsilon_high: float = knob(
+        None, UPDATE, "Upper clip range. 0.28 keeps rare tokens alive (DAPO).", above=0, follows="epsilon"
     )
     beta: float = knob(
         0.0,
@@ -203,16 +221,17 @@ class Config:
     )
     max_grad_norm: float = knob(1.0, UPDATE, "Gradients are scaled down to this norm.", above=0)
     micro_batch_tokens: int = knob(
-        4096,
+        2048,
         UPDATE,
         "Padded tokens per forward and backward. The first thing to halve when memory runs out; results do not change.",
         low=1,
+        model=4096,
     )
     logprob_gap_limit: float | None = knob(
         None,
         UPDATE,
         "Nats per token by which sampler and trainer may differ before the run stops: an ignored adapter "
-        "shows here. none: 1e-4 in fp32, wider in 16 and 4 bit.",
+        "shows here. none: 1e-4 in fp32, 0.05 in 16 and 4 bit; config.yaml says which.",
         above=0,
     )
 
@@ -272,12 +291,13 @@ class Config:
         EVALUATION,
         "Held-out problems that evaluations read. Choose settings on dev; read test once, for the final table.",
     )
-    eval_problems: int = knob(60, EVALUATION, "Problems evaluated after each stage.", low=1)
+    eval_problems: int = knob(60, EVALUATION, "Problems evaluated after each stage.", low=1, model=10)
     final_eval_problems: int = knob(
         200,
         EVALUATION,
         "Problems evaluated before and after, as far as the split has them.",
         low=1,
+        model=40,
     )
     eval_samples: int = knob(4, EVALUATION, "Programs sampled per problem; pass_at_4 needs 4.", low=4)
 
@@ -290,6 +310,11 @@ class Config:
                 f"num_suites is {self.num_suites}, more than num_generations, {self.num_generations}: "
                 "a suite reads one of the group's chains; lower num_suites or raise num_generations"
             )
+        if self.eval_problems > self.final_eval_problems:
+            raise ConfigError(
+                f"eval_problems is {self.eval_problems}, more than final_eval_problems, {self.final_eval_problems}: "
+                "what is evaluated after a stage is evaluated before and after too; lower eval_problems"
+            )
 
     @property
     def embedded(self) -> bool:
@@ -300,7 +325,7 @@ class Config:
 @cache
 def hints() -> dict[str, Any]:
     """The type of every key."""
-    return get_type_hints(Config)
+    return get_type_hints(Knobs)
 
 
 def _check_stages(stages: tuple[int, ...]) -> None:

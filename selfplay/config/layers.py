@@ -1,42 +1,23 @@
-"""Sources of a configuration, laid over each other: defaults, kind of model, preset, file, and what was given last.
+"""Sources of a configuration, laid over each other: defaults by kind of model, preset, file, and what was given last.
 
-Unknown keys are errors with a suggestion; the prototype's names say what they are called here.
+`Config(**given)` and `configure(given)` are the same, so a keyword, a flag and a line of YAML all end in one table of
+values. Unknown keys are errors with a suggestion; the prototype's names say what they are called here.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from selfplay.config.knobs import Config, hints
-from selfplay.config.values import ConfigError, read
+from selfplay.config.knobs import Knobs, hints
+from selfplay.config.values import ConfigError, is_nothing, read
 from selfplay.errors import UnknownName, suggestion
 
 Values = dict[str, Any]
 
-EMBEDDED: Values = {
-    "max_completion_length": 96,
-    "prompts": "compact",
-    # Its weights are five times as large as usual, so its adapters are scaled up; few ranks carry less noise.
-    "lora_rank": 8,
-    "lora_alpha": 80,
-    "problems_per_step": 32,
-    "learning_rate": 4e-3,
-    "generator_learning_rate": 2.5e-3,
-    "num_suites": 3,
-    "micro_batch_tokens": 2048,  # two processes stay within 2 GiB
-}
-MODEL: Values = {
-    "max_completion_length": 512,
-    "prompts": "instruct",
-    "problems": "handwritten",
-    "problems_per_step": 8,
-    "learning_rate": 2e-5,
-    "eval_problems": 10,
-    "final_eval_problems": 40,
-}
 PRESETS: dict[str, Values] = {
     "smoke": {
         "n_discriminator_steps": 1,
@@ -71,16 +52,59 @@ RENAMED = {  # the prototype's names
 MADE_WITH = "made_with"  # what a run folder's config.yaml says beyond the keys; not read back
 
 
+class Config(Knobs):
+    """One run, with nothing left open but what only the model can tell. Any key may be given; the others get what suits."""
+
+    __slots__ = ()
+
+    def __init__(self, **given: Any) -> None:
+        """Raises ConfigError, UnknownName."""
+        super().__init__(**_resolved(checked(given)))
+
+
 def configure(given: Mapping[str, object] | None = None, file: str | Path | None = None) -> Config:
     """These values over a YAML file's, both over preset and defaults. Raises ConfigError, UnknownName."""
-    values = (from_yaml(Path(file)) if file else {}) | checked(given or {})
-    preset = values.get("preset")
+    return Config(**_laid(from_yaml(Path(file)) if file else {}, checked(given or {})))
+
+
+def defaults(embedded: bool) -> Values:
+    """What each key is for the embedded player, or for a model; None where it follows another key."""
+    own = {each.name: each.default for each in fields(Knobs)}
+    if embedded:
+        return own
+    return own | {each.name: each.metadata["model"] for each in fields(Knobs) if "model" in each.metadata}
+
+
+def _resolved(given: Values) -> Values:
+    """A value for every key."""
+    preset = given.get("preset")
     if preset is not None and preset not in PRESETS:
         raise UnknownName("preset", preset, PRESETS)
-    values = PRESETS.get(preset or "", {}) | values
-    by_model = EMBEDDED if values.get("model") is None else MODEL
-    values = by_model | {name: value for name, value in values.items() if value is not None or name not in by_model}
-    return Config(**_settled(values))
+    chosen = _laid(PRESETS.get(preset or "", {}), given)
+    chosen = {name: value for name, value in chosen.items() if value is not None or not _open(name)}
+    values = _laid(defaults(chosen.get("model") is None), chosen)
+    followed = {name: values[leader] for name, leader in _LEADERS.items() if values.get(name) is None}
+    return _settled(values | followed)
+
+
+def _laid(*layers: Values) -> Values:
+    """Later layers over earlier ones. A key that others follow takes with it what an earlier layer said of those."""
+    values: Values = {}
+    for layer in layers:
+        stale = {name for name, leader in _LEADERS.items() if leader in layer}
+        values = {name: value for name, value in values.items() if name not in stale} | layer
+    return values
+
+
+_LEADERS = {each.name: each.metadata["follows"] for each in fields(Knobs) if each.metadata["follows"]}
+
+
+def _open(name: str) -> bool:
+    """Whether `none` asks for what suits the kind of model, or for another key's value."""
+    return name in _LEADERS or name in _BY_KIND
+
+
+_BY_KIND = {each.name for each in fields(Knobs) if "model" in each.metadata}
 
 
 def checked(given: Mapping[str, object]) -> Values:
@@ -91,7 +115,10 @@ def checked(given: Mapping[str, object]) -> Values:
     models = given.get("model")
     if isinstance(models, list | tuple) and len(models) > 1:
         raise two_models(*models[:2])
-    return {name: read(name, value, hints()[name]) for name, value in given.items()}
+    return {
+        name: None if _open(name) and is_nothing(value) else read(name, value, hints()[name])
+        for name, value in given.items()
+    }
 
 
 def unknown(
@@ -127,7 +154,8 @@ def from_yaml(path: Path) -> Values:
     import yaml  # not needed for --help
 
     try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        document, twice = yaml.safe_load(text), _given_twice(text)
     except FileNotFoundError:
         raise ConfigError(f"{path} does not exist; --config takes a YAML file of keys and values") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -138,10 +166,25 @@ def from_yaml(path: Path) -> Values:
         return {}
     if not isinstance(document, dict):
         raise ConfigError(f"{path} holds {type(document).__name__}, not keys with values; write lines such as `k: 2`")
+    if twice:
+        raise ConfigError(f"{path}: {twice[0]!r} is given twice, the second time in line {twice[1]}; keep one of them")
     try:
         return checked({str(name): value for name, value in document.items() if name != MADE_WITH})
     except (ConfigError, UnknownName) as error:
         raise ConfigError(f"{path}: {error}") from None
+
+
+def _given_twice(text: str) -> tuple[str, int] | None:
+    """The first key that a YAML table repeats, and the line where it does; YAML itself keeps the last, silently."""
+    import yaml
+
+    table = yaml.compose(text, Loader=yaml.SafeLoader)
+    seen: set[str] = set()
+    for key, _ in table.value if isinstance(table, yaml.MappingNode) else ():
+        if key.value in seen:
+            return key.value, key.start_mark.line + 1
+        seen.add(key.value)
+    return None
 
 
 def _settled(values: Values) -> Values:

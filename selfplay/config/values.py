@@ -45,6 +45,11 @@ def read(name: str, value: object, hint: Any) -> Any:
         raise ConfigError(f"{name} is {value!r}: give {describe(hint)}") from None
 
 
+def is_nothing(value: object) -> bool:
+    """Whether a value says none, in any of its spellings."""
+    return value is None or (isinstance(value, str) and value.lower() in _NOTHING)
+
+
 def describe(hint: Any) -> str:
     """A type in words: "a whole number or auto"."""
     return " or ".join(_word(part) for part in _parts(hint))
@@ -99,7 +104,7 @@ def _as(value: Any, hint: Any) -> Any:
 def _as_one(value: Any, part: Any) -> Any:
     if get_origin(part) is tuple:
         return _several(value, get_args(part)[0])
-    if part is NoneType and (value is None or (isinstance(value, str) and value.lower() in _NOTHING)):
+    if part is NoneType and is_nothing(value):
         return None
     if part is bool and (isinstance(value, bool) or str(value).lower() in _TRUTH):
         return _TRUTH[str(value).lower()]

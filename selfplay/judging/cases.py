@@ -5,7 +5,7 @@ Values cross process borders as canonical JSON text of tagged trees (see values.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -56,11 +56,26 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Per-case CPU seconds, memory, and output caps of a candidate."""
+    """What a program may use: for each case, and for all of its cases together.
+
+    `cpu_seconds`, `memory_mib`, `output_bytes`: of one case (wall-clock time at five times the CPU seconds and one more).
+    `answer_bytes`: of all answers together; the case that goes beyond, and those after it, have raised OutputTooLarge.
+    `timeouts`: after so many cases that timed out the remaining ones are timeouts, without being run.
+    """
 
     cpu_seconds: float = 2.0
     memory_mib: int = 1024
     output_bytes: int = 1 << 20
+    answer_bytes: int = 16 << 20
+    timeouts: int = 3
+
+    def total_cpu_seconds(self, cases: int) -> float:
+        """CPU seconds that a program may use for so many cases together; what is left then is a timeout."""
+        return self.cpu_seconds * (10 + cases / 10)
+
+    def total_wall_seconds(self, cases: int) -> float:
+        """The same in wall-clock time."""
+        return 2 * self.total_cpu_seconds(cases) + 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +83,7 @@ class Task:
     """One program and the inputs to call it with, for the box. Holds no expected value.
 
     `secret`: the program is a reference, or made from one; it must not leave this machine.
+    `apart`: every input meets a process of its own, so that no call sees what an earlier one left behind.
     """
 
     source: str
@@ -76,16 +92,21 @@ class Task:
     imports: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
     secret: bool = False
+    apart: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """What one call did. `value`: canonical text of the returned value (stdio: what it printed)."""
+    """What one call did. `value`: canonical text of the returned value (stdio: what it printed).
+
+    `detail`: where the program did not load, what its exception said and the line, in the program's own words.
+    """
 
     status: Literal["returned", "raised", "timeout", "crashed", "not_collected", "infra_error"]
     value: str = ""
     exception: tuple[str, ...] = ()  # names of the exception's classes, most derived first
     seconds: float = 0.0
+    detail: str = ""
 
 
 class Box(Protocol):
@@ -93,8 +114,17 @@ class Box(Protocol):
 
     tier: str
 
-    def run(self, tasks: Sequence[Task]) -> list[tuple[Execution, ...]]:
-        """One execution per input of each task, in order. Failures of the box itself are `infra_error`, never raised."""
+    def stream(self, tasks: Sequence[Task]) -> Iterator[tuple[int, tuple[Execution, ...]]]:
+        """Each task's index and its executions, one per input, as soon as the task is done: in any order.
+
+        Failures of the box itself are `infra_error`, never raised. What was not taken is not run: an iterator that is
+        closed early (contextlib.closing) ends what runs. One stream at a time in a thread.
+        """
         ...
+
+    def run(self, tasks: Sequence[Task]) -> list[tuple[Execution, ...]]:
+        """The executions of all tasks, in their order; all of them are held in memory."""
+        done = dict(self.stream(tasks))
+        return [done[index] for index in range(len(tasks))]
 
     def close(self) -> None: ...

@@ -13,6 +13,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from selfplay.game.problems import Problem
+from selfplay.judging.box.zygotes import BoxUnavailable
 from selfplay.judging.cases import Execution, Task
 from selfplay.judging.judge import Judge
 from selfplay.judging.probes import variations
@@ -32,13 +33,18 @@ _SEEDS: dict[str, Any] = {
 
 
 def function_classes(problems: Sequence[Problem], judge: Judge) -> dict[str, Hashable]:
-    """The class of each problem, by id; all references run in one call of the box."""
+    """The class of each problem, by id; all references run in one call of the box. Raises BoxUnavailable."""
     known = [p for p in problems if p.reference_solution is not None]
     tasks = [
         Task(p.reference_solution or "", p.entry_point, _inputs(p), p.imports, judge.limits, secret=True) for p in known
     ]
     classes: dict[str, Hashable] = {p.id: ("no reference", p.id) for p in problems}
     for problem, task, ran in zip(known, tasks, judge.run(tasks), strict=True):
+        if any(one.status == "infra_error" for one in ran):
+            raise BoxUnavailable(
+                f"the sandbox failed twice on the reference of {problem.id!r}, so problems cannot be split by what they "
+                "compute; `python -m selfplay.doctor` tells what is wrong with it"
+            )
         classes[problem.id] = (task.inputs, tuple(_answer(one) for one in ran))
     return classes
 

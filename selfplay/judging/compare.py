@@ -1,8 +1,9 @@
 """The trusted comparison: what a program returned against what a case expects. Only the host ever holds both.
 
 The value arrives as canonical text, is seen through the case's view (views.py) and compared with Python's semantics
-(equality.py). What Python would answer with a TypeError (`3 < "a"`) is a failed case: the program returned, and what
-it returned is wrong. Text that is no canonical text is an error.
+(equality.py); a case that relates several results is a term (terms.py). What Python would answer with a TypeError
+(`3 < "a"`) is a failed case: the program returned, and what it returned is wrong. So is what hangs on the order of a
+set, and what takes more steps than a comparison has (steps.py). Text that is no canonical text is an error.
 """
 
 from __future__ import annotations
@@ -10,9 +11,14 @@ from __future__ import annotations
 import json
 import operator
 from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
 
 from selfplay.judging.cases import Case, Execution, Verdict
-from selfplay.judging.equality import Mismatch, equal, member, near, order, truth
+from selfplay.judging.equality import equal, member, near, order, truth
+from selfplay.judging.functions import nearly_equal
+from selfplay.judging.steps import Mismatch, Steps
+from selfplay.judging.terms import satisfied
 from selfplay.judging.values import Tree, load
 from selfplay.judging.views import view
 
@@ -26,8 +32,24 @@ _STATUS: dict[str, Verdict] = {
 }
 
 
-def check(case: Case, execution: Execution) -> Verdict:
-    """The verdict on one call. Never raises, whatever the program returned."""
+def check(case: Case, *executions: Execution) -> Verdict:
+    """The verdict on one execution per call of the case, in order. Never raises, whatever the program returned."""
+    if case.operator != "satisfies":
+        return _check_one(case, executions[0])
+    ended = [_STATUS.get(execution.status, "error") for execution in executions if execution.status != "returned"]
+    if ended:
+        return next(verdict for verdict in _WORST if verdict in ended)
+    try:
+        trees = [load(execution.value) for execution in executions]
+    except ValueError:
+        return "error"
+    return _verdict(holds(case, *trees))
+
+
+_WORST: tuple[Verdict, ...] = ("infra_error", "not_collected", "timeout", "error")
+
+
+def _check_one(case: Case, execution: Execution) -> Verdict:
     if execution.status in _STATUS:
         return _STATUS[execution.status]
     if case.operator == "raises":
@@ -48,25 +70,32 @@ def _verdict(passed: bool) -> Verdict:
     return "passed" if passed else "failed"
 
 
-def holds(case: Case, tree: Tree) -> bool:
-    """Whether the returned `tree` is what the case (neither `raises` nor `stdout`) expects."""
+def holds(case: Case, *trees: Tree, steps: Steps | None = None) -> bool:
+    """Whether the returned trees, one per call, are what the case (neither `raises` nor `stdout`) expects."""
+    steps = steps or Steps()
+    if case.operator == "satisfies":
+        return satisfied(case.expected, trees, steps)
     try:
-        seen = view(case.view, tree)
+        seen = view(case.view, trees[0], steps)
         if case.operator in ("truthy", "falsy"):
             return truth(seen) == (case.operator == "truthy")
-        return _OPERATORS[case.operator](seen, load(case.expected), case.tolerance)
+        expected = _loaded(case.expected)
+        if case.operator in _ORDERINGS:
+            return order(seen, expected, _ORDERINGS[case.operator], steps)
+        return _OPERATORS[case.operator](seen, expected, case.tolerance)
     except (Mismatch, RecursionError):
         return False
 
 
-def _approx(a: Tree, b: Tree, tolerance: tuple[float, float]) -> bool:
-    if _kind(a) in ("l", "t") and _kind(b) in ("l", "t"):  # pytest.approx and friends do not tell them apart
-        a, b = ["l", *a[1:]], ["l", *b[1:]]
-    return equal(a, b, *tolerance)
+_loaded = lru_cache(maxsize=64)(load)
 
 
-def _kind(tree: Tree) -> str:
-    return tree[0] if type(tree) is list else ""
+_ORDERINGS: dict[str, Callable[[Any, Any], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
 
 
 def _is(a: Tree, b: Tree, tolerance: tuple[float, float]) -> bool:
@@ -76,15 +105,11 @@ def _is(a: Tree, b: Tree, tolerance: tuple[float, float]) -> bool:
 _OPERATORS: dict[str, Callable[[Tree, Tree, tuple[float, float]], bool]] = {
     "==": lambda a, b, _: equal(a, b),
     "!=": lambda a, b, _: not equal(a, b),
-    "<": lambda a, b, _: order(a, b, operator.lt),
-    "<=": lambda a, b, _: order(a, b, operator.le),
-    ">": lambda a, b, _: order(a, b, operator.gt),
-    ">=": lambda a, b, _: order(a, b, operator.ge),
     "is": _is,
     "is_not": lambda a, b, t: not _is(a, b, t),
     "in": lambda a, b, _: member(a, b),
     "not_in": lambda a, b, _: not member(a, b),
-    "approx": _approx,
+    "approx": lambda a, b, tolerance: nearly_equal(a, b, *tolerance),
 }
 
 

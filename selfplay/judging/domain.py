@@ -6,16 +6,13 @@ Annotations that are unknown here fit anything; an int fits where a float is ask
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from selfplay.game.problems import Problem
+from selfplay.judging.calls import parameters
 from selfplay.judging.reading.budget import NotReadable
 from selfplay.judging.reading.interpret import holds
-from selfplay.judging.reading.symbols import parameters
-
-_parameters = lru_cache(maxsize=1024)(parameters)
 
 _PLAIN: dict[str, Callable[[Any], bool]] = {
     "int": lambda value: isinstance(value, int) and not isinstance(value, bool),
@@ -57,13 +54,18 @@ _ALIASES = {
 }
 
 
-def in_domain(problem: Problem, arguments: Sequence[Any], annotated: bool = True) -> bool:
-    """Whether the problem must handle positional `arguments`. `annotated` False asks the contract alone."""
-    if annotated and not fits_annotations(problem.signature, arguments):
+_NOTHING: Mapping[str, Any] = {}
+
+
+def in_domain(
+    problem: Problem, arguments: Sequence[Any], keywords: Mapping[str, Any] = _NOTHING, annotated: bool = True
+) -> bool:
+    """Whether the problem must handle a call with these arguments. `annotated` False asks the contract alone."""
+    if annotated and not fits_annotations(problem.signature, arguments, keywords):
         return False
     if problem.contract is None or not problem.contract.requires:
         return True
-    bound = named(problem.signature, arguments)
+    bound = named(problem.signature, arguments, keywords)
     if bound is None:
         return False
     try:
@@ -72,21 +74,33 @@ def in_domain(problem: Problem, arguments: Sequence[Any], annotated: bool = True
         return False
 
 
-def named(signature: str, arguments: Sequence[Any]) -> dict[str, Any] | None:
-    """Positional arguments by parameter name, with the signature's literal defaults; None where they do not fit."""
-    spec = _parameters(signature)
+def named(signature: str, arguments: Sequence[Any], keywords: Mapping[str, Any] = _NOTHING) -> dict[str, Any] | None:
+    """Arguments by parameter name, with the signature's literal defaults; None where Python could not bind them."""
+    spec = parameters(signature)
     if spec is None:
         return None
-    names = [argument.arg for argument in (*spec.posonlyargs, *spec.args)]
-    if len(arguments) > len(names) and spec.vararg is None:
+    places = [argument.arg for argument in (*spec.posonlyargs, *spec.args)]
+    by_name = [argument.arg for argument in (*spec.args, *spec.kwonlyargs)]
+    if len(arguments) > len(places) and spec.vararg is None:
         return None
-    bound: dict[str, Any] = dict(zip(names, arguments, strict=False))
+    bound: dict[str, Any] = dict(zip(places, arguments, strict=False))
+    if any(name in bound or (name not in by_name and spec.kwarg is None) for name in keywords):
+        return None
+    bound |= {name: value for name, value in keywords.items() if name in by_name}
     if spec.vararg is not None:
-        bound[spec.vararg.arg] = tuple(arguments[len(names) :])
-    for name, default in zip(names[len(names) - len(spec.defaults) :], spec.defaults, strict=True):
-        if name not in bound:
-            bound[name] = _literal(default)
-    return bound if all(name in bound for name in names) else None
+        bound[spec.vararg.arg] = tuple(arguments[len(places) :])
+    if spec.kwarg is not None:
+        bound[spec.kwarg.arg] = {name: value for name, value in keywords.items() if name not in by_name}
+    for name, default in _defaults(spec):
+        bound.setdefault(name, _literal(default))
+    return bound if all(name in bound for name in (*places, *by_name)) else None
+
+
+def _defaults(spec: ast.arguments) -> list[tuple[str, ast.expr]]:
+    places = [*spec.posonlyargs, *spec.args]
+    last = zip(places[len(places) - len(spec.defaults) :], spec.defaults, strict=True)
+    named_only = zip(spec.kwonlyargs, spec.kw_defaults, strict=True)
+    return [(argument.arg, default) for argument, default in (*last, *named_only) if default is not None]
 
 
 def _literal(node: ast.expr) -> Any:
@@ -96,18 +110,21 @@ def _literal(node: ast.expr) -> Any:
         return None
 
 
-def fits_annotations(signature: str, arguments: Sequence[Any]) -> bool:
-    """Whether positional `arguments` fit in number and in type. A signature that cannot be parsed fits everything."""
-    spec = _parameters(signature)
+def fits_annotations(signature: str, arguments: Sequence[Any], keywords: Mapping[str, Any] = _NOTHING) -> bool:
+    """Whether a call fits in its parameters and their types. A signature that cannot be parsed fits everything."""
+    spec = parameters(signature)
     if spec is None:
         return True
-    if named(signature, arguments) is None:
+    if named(signature, arguments, keywords) is None:
         return False
     positional = [*spec.posonlyargs, *spec.args]
     rest = spec.vararg.annotation if spec.vararg else None
     annotations = [argument.annotation for argument in positional]
     annotations += [rest] * (len(arguments) - len(positional))
-    return all(fits(annotation, value) for annotation, value in zip(annotations, arguments, strict=False))
+    others = spec.kwarg.annotation if spec.kwarg else None
+    by_name = {argument.arg: argument.annotation for argument in (*spec.args, *spec.kwonlyargs)}
+    fitting = all(fits(annotation, value) for annotation, value in zip(annotations, arguments, strict=False))
+    return fitting and all(fits(by_name.get(name, others), value) for name, value in keywords.items())
 
 
 def fits(annotation: ast.expr | None, value: Any) -> bool:

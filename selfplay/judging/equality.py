@@ -3,22 +3,33 @@
 1 == 1.0 == True, a list is no tuple, sets and dictionaries are unordered, NaN and opaque values equal nothing, a huge
 integer compares exactly with a float. Sets and dictionaries are put in order by one canonical text per item, so the
 work is n log n in the size of the frame whatever the items hash to.
+
+Beside the trees of values.py there are those that only views and terms make, which no program can return:
+
+    list? tuple?     a list or tuple in the order of a set. That order is no one's to rely on: whether it equals a list
+                     of the same items is a Mismatch, as everything is that depends on it
+    keys items       views of a dictionary: they equal sets, and are ordered by inclusion
+    values iterator  equal to nothing
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import zip_longest
 from math import isfinite, isinf, isnan
 from typing import Any
 
-from selfplay.judging.values import Tree, dump, number, whole
+from selfplay.judging.steps import Mismatch, Steps
+from selfplay.judging.values import Tree, number, whole
 
+__all__ = ["Mismatch", "Steps", "canonical", "entries", "equal", "items", "member", "near", "order", "truth"]
 
-class Mismatch(ValueError):
-    """A comparison or a step of a view that the returned value does not support: Python would have raised."""
+SETS = ("s", "z", "keys", "items")
+SHUFFLED = ("list?", "tuple?")
+HOLDING = ("l", "t", *SETS, *SHUFFLED, "values", "iterator")  # tags that stand before the items themselves
 
 
 def equal(a: Tree, b: Tree, rel: float = 0.0, abs: float = 0.0) -> bool:
@@ -31,20 +42,31 @@ def equal(a: Tree, b: Tree, rel: float = 0.0, abs: float = 0.0) -> bool:
     if tag == "o" or b[0] == "o":
         return False
     if tag == "l" or tag == "t":
-        return tag == b[0] and len(a) == len(b) and _equal_items(a, b, rel, abs)
+        if tag != b[0]:
+            return b[0] in SHUFFLED and _equal_shuffled(b, a)
+        return len(a) == len(b) and _equal_items(a, b, rel, abs)
     if tag == "d":
-        return b[0] == "d" and _equal_dicts(entries(a), entries(b), rel, abs)
-    if tag == "s" or tag == "z":
-        return b[0] in ("s", "z") and _equal_sets(a, b)
+        return b[0] == "d" and _equal_dicts(a, b, rel, abs)
+    if tag in SETS:
+        return b[0] in SETS and _equal_sets(a, b)
     if tag == "b" or tag == "B":
         return b[0] in ("b", "B") and a[1] == b[1]
     if tag == "r":
         return b[0] == "r" and range_key(a) == range_key(b)
+    if tag in SHUFFLED:
+        return _equal_shuffled(a, b)
     return _equal_scalar(a, b, rel, abs)
 
 
 def _equal_items(a: Tree, b: Tree, rel: float, abs: float) -> bool:
     return all(equal(x, y, rel, abs) for x, y in zip(a[1:], b[1:], strict=True))
+
+
+def _equal_shuffled(a: Tree, b: Tree) -> bool:
+    """False where no order of the items makes them equal; else the answer depends on the order."""
+    if len(a) == len(b) and b[0] in (a[0], a[0][0]) and _sorted_texts(a) == _sorted_texts(b):
+        raise Mismatch("the order of a set")
+    return False
 
 
 def _equal_scalar(a: Tree, b: Tree, rel: float, abs: float) -> bool:
@@ -74,16 +96,19 @@ magnitude = abs
 
 
 def _equal_sets(a: Tree, b: Tree) -> bool:
+    if all(type(item) is int for item in a[1:]) and all(type(item) is int for item in b[1:]):
+        return _each_once(sorted(a[1:])) == _each_once(sorted(b[1:]))
     try:
         return items(a) == items(b)
     except Mismatch:
         return False
 
 
-def _equal_dicts(a: list[tuple[str, Tree]] | None, b: list[tuple[str, Tree]] | None, rel: float, abs: float) -> bool:
-    if a is None or b is None or len(a) != len(b):
+def _equal_dicts(a: Tree, b: Tree, rel: float, abs: float) -> bool:
+    left, right = entries(a), entries(b)
+    if left is None or right is None or len(left) != len(right):
         return False
-    return all(k == m and equal(v, w, rel, abs) for (k, v), (m, w) in zip(a, b, strict=True))
+    return all(k == m and equal(v, w, rel, abs) for (k, v), (m, w) in zip(left, right, strict=True))
 
 
 def entries(tree: Tree) -> list[tuple[str, Tree]] | None:
@@ -99,58 +124,73 @@ def entries(tree: Tree) -> list[tuple[str, Tree]] | None:
 
 def items(tree: Tree) -> list[str]:
     """The canonical texts of a set's items, sorted, each once. Raises Mismatch for an item that equals nothing."""
-    texts = sorted(canonical(item) for item in tree[1:])
-    return [text for text, after in zip_longest(texts, texts[1:]) if text != after]
+    return _each_once(_sorted_texts(tree))
+
+
+def _sorted_texts(tree: Tree) -> list[str]:
+    return sorted(map(canonical, tree[1:]))
+
+
+def _each_once(ordered: list[Any]) -> list[Any]:
+    return [one for one, after in zip_longest(ordered, ordered[1:]) if one != after]
+
+
+_quoted = json.JSONEncoder().encode
 
 
 def canonical(tree: Tree) -> str:
     """One text for all trees that Python holds equal. Raises Mismatch for NaN and opaque values."""
-    return dump(_canonical(tree))
+    kind = type(tree)
+    if kind is str:
+        return _quoted(tree)
+    if kind is int or kind is bool:
+        return hex(tree)
+    if kind is not list:
+        return "null"
+    write = _CANONICAL.get(tree[0])
+    if write is None:
+        raise Mismatch("a value that equals nothing, or has no order")
+    return write(tree)
 
 
-def _canonical(tree: Tree) -> Any:
-    if type(tree) is str or tree is None:
-        return tree
-    value = number(tree)
-    if value is not None:
-        return _canonical_number(value)
-    tag = tree[0]
-    if tag in ("l", "t"):
-        return [tag, *(_canonical(item) for item in tree[1:])]
-    if tag in ("s", "z"):
-        return ["s", _digest(items(tree))]
-    if tag == "d":
-        pairs = [[_digest([key]), _canonical(item)] for key, item in _known(entries(tree))]
-        return ["d", _digest([dump(pair) for pair in pairs])]
-    if tag in ("b", "B"):
-        return ["b", tree[1]]
-    if tag == "r":
-        return ["r", *map(hex, range_key(tree))]
-    raise Mismatch("an opaque value equals nothing")
-
-
-def _known(entries: list[tuple[str, Tree]] | None) -> list[tuple[str, Tree]]:
-    if entries is None:
+def _canonical_dict(tree: Tree) -> str:
+    found = entries(tree)
+    if found is None:
         raise Mismatch("a key that equals nothing")
-    return entries
+    return "d" + _digest([f"{_digest([key])}:{canonical(value)}" for key, value in found])
 
 
 def _digest(texts: Sequence[str]) -> str:
-    """A nested collection as one short text: writing it out would escape its quotes anew at every level."""
+    """A nested collection as one short text, so that nobody copies or compares it at every level around it."""
     return hashlib.blake2b("\n".join(texts).encode(), digest_size=24).hexdigest()
 
 
-def _canonical_number(value: int | float | complex) -> Any:
+def _canonical_number(tree: Tree) -> str:
+    value = number(tree)
     if isinstance(value, complex):
-        if value.imag == 0:
-            return _canonical_number(value.real)
-        return ["c", _canonical_number(value.real), _canonical_number(value.imag)]
-    if isinstance(value, float):
-        if isnan(value):
-            raise Mismatch("NaN equals nothing")
-        if isinf(value) or not value.is_integer():
-            return ["f", value.hex()]
-    return ["n", hex(int(value))]
+        if value.imag != 0:
+            return f"c{_canonical_float(value.real)},{_canonical_float(value.imag)}"
+        value = value.real
+    return hex(value) if isinstance(value, int) else _canonical_float(value or 0.0)
+
+
+def _canonical_float(value: float) -> str:
+    if isnan(value):
+        raise Mismatch("NaN equals nothing")
+    if isinf(value) or not value.is_integer():
+        return "f" + value.hex()
+    return hex(int(value))
+
+
+_CANONICAL: dict[str, Callable[[Tree], str]] = {
+    "l": lambda tree: f"[{','.join(map(canonical, tree[1:]))}]",
+    "t": lambda tree: f"({','.join(map(canonical, tree[1:]))})",
+    **dict.fromkeys(SETS, lambda tree: "s" + _digest(items(tree))),
+    "d": _canonical_dict,
+    **dict.fromkeys(("b", "B"), lambda tree: f"b{tree[1]}"),
+    "r": lambda tree: f"r{':'.join(map(hex, range_key(tree)))}",
+    **dict.fromkeys(("f", "I", "c"), _canonical_number),
+}
 
 
 def range_key(tree: Tree) -> tuple[int, ...]:
@@ -171,18 +211,28 @@ def truth(tree: Tree) -> bool:
         raise Mismatch("an opaque value has no known truth")
     if tree[0] == "r":
         return range_key(tree)[0] > 0
-    return len(tree) > 1 and tree[1] != "" if tree[0] in ("b", "B") else len(tree) > 1
+    if tree[0] in ("b", "B"):
+        return tree[1] != ""
+    return len(tree) > 1 or tree[0] == "iterator"
+
+
+def hashable(tree: Tree) -> bool:
+    """Whether Python could put a value into a set."""
+    tag = tag_of(tree)
+    if tag == "t":
+        return all(map(hashable, tree[1:]))
+    return tag not in ("l", "s", "d", "B", "list?", "keys", "items")
 
 
 def member(a: Tree, b: Tree) -> bool:
-    """Python's `a in b`; raises Mismatch where `b` holds nothing."""
+    """Python's `a in b`; raises Mismatch where `b` holds nothing. One pass over both."""
     if type(b) is str and type(a) is str:
         return a in b
-    tag = _tag(b)
-    if tag in ("l", "t", "s", "z"):
-        return any(equal(a, item) for item in b[1:])
-    if tag == "d":
-        return any(equal(a, key) for key, _ in b[1:])
+    tag = tag_of(b)
+    if tag in HOLDING or tag == "d":
+        if tag in ("s", "z", "d", "keys") and not (hashable(a) or (tag_of(a) == "s" and tag in ("s", "z"))):
+            raise Mismatch("not hashable")
+        return bool(positions(a, [key for key, _ in b[1:]] if tag == "d" else b[1:]))
     if tag == "r":
         return _in_range(a, b)
     if tag in ("b", "B"):
@@ -190,11 +240,37 @@ def member(a: Tree, b: Tree) -> bool:
     raise Mismatch("not a container")
 
 
+def positions(wanted: Tree, among: Sequence[Tree]) -> list[int]:
+    """Where in `among` something equals `wanted`, which is looked through once however long `among` is."""
+    if type(wanted) is not list:
+        return [position for position, item in enumerate(among) if equal(wanted, item)]
+    try:
+        text = canonical(wanted)
+    except Mismatch:
+        if _is_shuffled(wanted):
+            raise
+        return []
+    return [position for position, item in enumerate(among) if _same_text(item, text)]
+
+
+def _same_text(tree: Tree, text: str) -> bool:
+    try:
+        return canonical(tree) == text
+    except Mismatch:
+        if _is_shuffled(tree):
+            raise
+        return False
+
+
+def _is_shuffled(tree: Tree) -> bool:
+    return type(tree) is list and (tree[0] in SHUFFLED or any(map(_is_shuffled, tree[1:])))
+
+
 def _in_bytes(a: Tree, whole: bytes) -> bool:
     value = number(a)
     if isinstance(value, int):
         return 0 <= value < 256 and value in whole
-    if _tag(a) not in ("b", "B"):
+    if tag_of(a) not in ("b", "B"):
         raise Mismatch("bytes hold bytes")
     return bytes.fromhex(a[1]) in whole
 
@@ -208,28 +284,44 @@ def _in_range(a: Tree, b: Tree) -> bool:
     return inside and (int(value) - start) % step == 0
 
 
-def order(a: Tree, b: Tree, test: Callable[[Any, Any], bool]) -> bool:
+def order(a: Tree, b: Tree, test: Callable[[Any, Any], bool], steps: Steps | None = None) -> bool:
     """Python's ordering: numbers, texts, bytes, sequences item by item, sets by inclusion; else Mismatch."""
+    steps = steps or Steps()
+    if tag_of(a) in ("l", "t"):
+        found = _deciding(a, b, steps)
+        if found is None:
+            return test(0, 0)
+        a, b = found
     x, y = number(a), number(b)
     if x is not None and y is not None and not isinstance(x, complex) and not isinstance(y, complex):
         return test(x, y)
     if type(a) is str and type(b) is str:
         return test(a, b)
-    left, right = _tag(a), _tag(b)
+    left, right = tag_of(a), tag_of(b)
     if left in ("b", "B") and right in ("b", "B"):
         return test(a[1], b[1])
-    if left == right and left in ("l", "t"):
-        return _order_sequences(a, b, test)
-    if left in ("s", "z") and right in ("s", "z"):
+    if left in SETS and right in SETS:
+        steps.weigh(a)
+        steps.weigh(b)
         return _order_sets(items(a), items(b), test)
     raise Mismatch("not comparable")
 
 
-def _order_sequences(a: Tree, b: Tree, test: Callable[[Any, Any], bool]) -> bool:
+def _deciding(a: Tree, b: Tree, steps: Steps) -> tuple[Tree, Tree] | None:
+    """The first parts of two sequences that differ, as deep as both go, in one pass: what their order hangs on. Their
+    lengths where one is the beginning of the other, None where they are equal."""
+    steps.spend()
+    if type(a) is not list or type(b) is not list:
+        return None if equal(a, b) else (a, b)
+    if a[0] != b[0] or a[0] not in ("l", "t"):
+        steps.weigh(a)
+        steps.weigh(b)
+        return None if equal(a, b) else (a, b)
     for x, y in zip(a[1:], b[1:], strict=False):
-        if not equal(x, y):
-            return order(x, y, test)
-    return test(len(a), len(b))
+        found = _deciding(x, y, steps)
+        if found is not None:
+            return found
+    return None if len(a) == len(b) else (len(a), len(b))
 
 
 def _order_sets(a: list[str], b: list[str], test: Callable[[Any, Any], bool]) -> bool:
@@ -240,5 +332,6 @@ def _order_sets(a: list[str], b: list[str], test: Callable[[Any, Any], bool]) ->
     return included and (test(1, 1) or len(a) > len(b))
 
 
-def _tag(tree: Tree) -> str:
+def tag_of(tree: Tree) -> str:
+    """The tag of a tree; empty for None, booleans, small integers and text."""
     return tree[0] if type(tree) is list else ""

@@ -8,20 +8,17 @@ Left out: admission (see `Judge.admit`): here every readable test counts.
 
 from __future__ import annotations
 
-import ast
 import functools
-import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 from selfplay.errors import UnknownName
-from selfplay.game.syntax import definition, parsed
 from selfplay.judging.box.local import LocalBox
 from selfplay.judging.cases import Box, Case, Limits, Refusal, Verdict
 from selfplay.judging.judge import Judge
-from selfplay.judging.reading import Reading, read_cases
+from selfplay.judging.reading import Reading
 
 Environment = Literal["local", "e2b"]
 
@@ -66,12 +63,12 @@ def execute_tests(
     Raises BoxUnavailable where that cannot be had.
     """
     texts = [tests] if isinstance(tests, str) else list(tests)
-    entry_point = entry_point or called_entry_point(code, "\n".join(texts))
-    signature = signature_of(code, entry_point)
-    readings = [read_cases(text, entry_point, signature) for text in texts]
+    judge = Judge(_box(environment), limits)
+    entry_point = entry_point or judge.desk.entry_point(code, "\n".join(texts))
+    readings = [judge.desk.tests(text, entry_point) for text in texts]
     start = time.monotonic()
     cases = [case for reading in readings for case in reading.cases]
-    verdicts = Judge(_box(environment), limits).matrix(entry_point, [code], cases).verdicts[0]
+    verdicts = judge.matrix(entry_point, [code], cases).verdicts[0]
     return _outcome(readings, cases, verdicts, time.monotonic() - start)
 
 
@@ -108,23 +105,3 @@ def _box(environment: Environment) -> Box:
     from selfplay.judging.cloud import CloudSettings, E2BBox
 
     return E2BBox(CloudSettings(label="execute_tests"))
-
-
-def called_entry_point(code: str, tests: str) -> str:
-    """The top-level function of `code` that `tests` name most often; the last one where they name none."""
-    tree = parsed(code)
-    names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)] if tree else []
-    counts = {name: len(re.findall(rf"\b{re.escape(name)}\s*\(", tests)) for name in names}
-    return max(reversed(names), key=lambda name: counts[name], default="")
-
-
-def signature_of(code: str, entry_point: str) -> str:
-    """The line `def name(parameters):` of a program's function; empty where it has none that can be read."""
-    tree = parsed(code)
-    found = definition(tree, entry_point) if tree else None
-    if not isinstance(found, ast.FunctionDef):
-        return ""
-    try:
-        return f"def {found.name}({ast.unparse(found.args)}):"
-    except RecursionError:
-        return ""

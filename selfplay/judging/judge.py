@@ -1,25 +1,44 @@
 """The judge: programs and cases in, a matrix of verdicts out.
 
 Per job, every distinct program runs once over every distinct input; all jobs of a call go to the box together. Expected
-values stay here: the box gets sources and arguments, and what comes back is compared as data (compare.py).
+values stay here: the box gets sources and arguments, and what comes back is compared as data by the clerk, program by
+program as they end, and forgotten: what a step's programs return never lies in memory together.
 
-A box that fails is asked once more; what fails twice stays `infra_error`, which no reward counts. A small, fixed share
-of the programs is run again to see whether verdicts can be trusted to repeat; a disagreement is logged.
+A box that fails is asked once more; what fails twice stays `infra_error`, which no reward counts. A program that may keep
+something between its calls is called in reversed order as well; where that changes a verdict, it runs a case per child, and
+counts in `order_dependent`. A small, fixed share of the programs is run again to see whether verdicts can be trusted to
+repeat; a disagreement is logged.
 """
 
 from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import NamedTuple
 
 from selfplay.game.problems import Problem
-from selfplay.judging.admission import Admission, admit
+from selfplay.judging.admission import Admission
 from selfplay.judging.cases import Box, Case, Execution, Limits, Task, Verdict
-from selfplay.judging.compare import check
+from selfplay.judging.clerk import Desk, shared_desk
+from selfplay.judging.probes import probe_inputs
+from selfplay.judging.reading import problem_cases
 
 _log = logging.getLogger(__name__)
+
+PROBES = 12  # inputs on which a reference shows what else it returns
+_AT_ONCE = 4 << 20  # bytes of answers that may wait to be compared
+
+Row = tuple[Verdict, ...]
+
+
+class Seen(NamedTuple):
+    """What became of one program before one job's cases."""
+
+    verdicts: Row
+    why: str  # it does not load; empty where it does
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +46,7 @@ class Job:
     """Programs and the cases they all face. `entry_point` "" is for programs that read standard input.
 
     `secret`: those of the programs that are references or made from one, which must not leave this machine.
+    `after`: cases that do not count, run when all others are done, so that they cannot touch them.
     """
 
     entry_point: str
@@ -34,23 +54,41 @@ class Job:
     cases: tuple[Case, ...]
     imports: tuple[str, ...] = ()
     secret: tuple[str, ...] = ()
+    after: tuple[Case, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """Verdicts, a row for each program and a column for each case."""
+    """Verdicts, a row for each program and a column for each case, those of `after` last.
 
-    verdicts: tuple[tuple[Verdict, ...], ...]
+    `why` says for each program why it does not load, empty where it does.
+    """
+
+    verdicts: tuple[Row, ...]
+    why: tuple[str, ...] = ()
+
+
+Sitting = tuple[int, Task]  # one program before the cases of the job with this number
 
 
 class Judge:
-    """Judges on a box. `recheck` is the share of tasks that are run twice; `disagreements` counts what differed."""
+    """Judges on a box. `recheck` is the share of programs that are run twice; `disagreements` counts what differed.
 
-    def __init__(self, box: Box, limits: Limits | None = None, recheck: float = 0.01) -> None:
+    `order_dependent` counts programs whose verdicts depended on the order of their cases.
+    """
+
+    def __init__(self, box: Box, limits: Limits | None = None, recheck: float = 0.01, desk: Desk | None = None) -> None:
         self.box = box
         self.limits = limits or Limits()
         self.recheck = recheck
+        self.desk = desk or shared_desk()
         self.disagreements = 0
+        self.order_dependent = 0
+
+    def close(self) -> None:
+        """Ends the box's processes and the clerk's; a later call starts new ones."""
+        self.box.close()
+        self.desk.close()
 
     def matrix(
         self, entry_point: str, programs: Sequence[str], cases: Sequence[Case], imports: Sequence[str] = ()
@@ -59,79 +97,155 @@ class Judge:
         return self.matrices([Job(entry_point, tuple(programs), tuple(cases), tuple(imports))])[0]
 
     def matrices(self, jobs: Sequence[Job]) -> list[Matrix]:
-        """One matrix per job, from one call of the box."""
+        """One matrix per job, from one call of the box, and further ones for what has to be run again."""
+        rows = [self._tasks(job) for job in jobs]
+        sittings = list(dict.fromkeys((number, task) for number, tasks in enumerate(rows) for task in tasks))
+        found = self._judged(jobs, sittings)
+        self._look_at_order(jobs, sittings, found)
+        self._look_again(sittings)
+        seen = [[found[number, task] for task in tasks] for number, tasks in enumerate(rows)]
+        return [Matrix(tuple(one.verdicts for one in own), tuple(one.why for one in own)) for own in seen]
+
+    def _tasks(self, job: Job) -> list[Task]:
+        inputs = tuple(dict.fromkeys(call for case in (*job.cases, *job.after) for call in case.calls))
+        secret = frozenset(job.secret)
         return [
-            Matrix(tuple(_verdicts(job, row) for row in rows))
-            for job, rows in zip(jobs, self.executions(jobs), strict=True)
+            Task(source, job.entry_point, inputs, job.imports, self.limits, source in secret) for source in job.programs
         ]
 
-    def admit(self, asked: Sequence[tuple[Problem, Sequence[Case]]], share: float = 0.5) -> list[Admission]:
-        """The cases that count, per problem: each reference runs once over its cases, all in one call of the box.
+    # ---- running and comparing ----
+
+    def _judged(self, jobs: Sequence[Job], sittings: Sequence[Sitting]) -> dict[Sitting, Seen]:
+        """The row of each sitting. Answers wait until their job is complete or they are many, and are compared together."""
+        found: dict[Sitting, Seen] = {}
+        faced: dict[Task, list[int]] = {}  # the jobs of each task: equal programs before equal inputs run once
+        for number, task in sittings:
+            faced.setdefault(task, []).append(number)
+        tasks = list(faced)
+        waiting: dict[int, list[tuple[Task, dict[str, Execution]]]] = {}
+        size = 0
+
+        def compare() -> None:
+            for number, own in waiting.items():
+                rows = self.desk.verdicts((*jobs[number].cases, *jobs[number].after), [ran for _, ran in own])
+                for (task, ran), row in zip(own, rows, strict=True):
+                    found[number, task] = Seen(row, _why(ran.values()))
+            waiting.clear()
+
+        for index, executions in self.stream(tasks):
+            ran = dict(zip(tasks[index].inputs, executions, strict=True))
+            for number in faced[tasks[index]]:
+                waiting.setdefault(number, []).append((tasks[index], ran))
+            size += sum(len(one.value) for one in executions)
+            if size > _AT_ONCE:
+                compare()
+                size = 0
+        compare()
+        return found
+
+    def run(self, tasks: Sequence[Task]) -> list[tuple[Execution, ...]]:
+        """The executions of all tasks, in order and unjudged; for programs of our own, since all answers are kept."""
+        done = dict(self.stream(tasks))
+        return [done[index] for index in range(len(tasks))]
+
+    def stream(self, tasks: Sequence[Task]) -> Iterator[tuple[int, tuple[Execution, ...]]]:
+        """Index and executions of each task as it ends; those that the box failed are tried once more."""
+        failed: list[int] = []
+        if not tasks:
+            return
+        for index, row in self.box.stream(tasks):
+            if any(one.status == "infra_error" for one in row):
+                failed.append(index)
+            else:
+                yield index, row
+        if failed:
+            _log.warning("the sandbox failed %d of %d programs; trying them once more", len(failed), len(tasks))
+            for position, row in self.box.stream([tasks[index] for index in failed]):
+                yield failed[position], row
+
+    # ---- can verdicts be trusted to repeat? ----
+
+    def _look_at_order(self, jobs: Sequence[Job], sittings: Sequence[Sitting], found: dict[Sitting, Seen]) -> None:
+        """Calls programs that may keep state in reversed order; those that then differ run a case per child."""
+        several = [(number, task) for number, task in sittings if task.entry_point and len(task.inputs) > 1]
+        sources = list(dict.fromkeys(task.source for _, task in several))
+        keeping = dict(zip(sources, self.desk.states(sources), strict=True)) if sources else {}
+        suspects = [(number, task) for number, task in several if keeping[task.source]]
+        counting = [replace(job, after=()) for job in jobs]
+        turned = [(number, _turned(counting[number], task)) for number, task in suspects]
+        other = self._judged(counting, turned)
+        differing = [own for own, back in zip(suspects, turned, strict=True) if _differ(found[own], other[back])]
+        apart = [(number, replace(task, apart=True)) for number, task in differing]
+        alone = self._judged(jobs, apart)
+        found.update((own, alone[by_case]) for own, by_case in zip(differing, apart, strict=True))
+        self.order_dependent += len(differing)
+
+    def _look_again(self, sittings: Sequence[Sitting]) -> None:
+        """Runs a sample of the tasks twice more: the same program must do the same thing."""
+        sample = [task for task in dict.fromkeys(task for _, task in sittings) if _is_sampled(task, self.recheck)]
+        if not sample:
+            return
+        first = [tuple(map(_story, row)) for row in self.run(sample)]
+        for task, before, row in zip(sample, first, self.run(sample), strict=True):
+            after = tuple(map(_story, row))
+            differing = [case for case, (a, b) in enumerate(zip(before, after, strict=True)) if a and b and a != b]
+            if differing:
+                self.disagreements += 1
+                _warn(task, differing[0], before, after)
+
+    # ---- admission ----
+
+    def admit(
+        self, asked: Sequence[tuple[Problem, Sequence[tuple[Case, ...]]]], share: float = 0.5
+    ) -> list[list[Admission]]:
+        """The cases that count, per problem and suite: each reference runs once over its suites, all in one call.
 
         `share` of the CPU limit is what the reference may take for a case. Cases are screened before (admission.py).
         """
-        jobs = [Job(p.entry_point, _reference(p), tuple(cases), p.imports, _reference(p)) for p, cases in asked]
-        executions = self.executions(jobs)
-        return [
-            admit(problem, cases, rows[0] if rows else None, share, self.limits)
-            for (problem, cases), rows in zip(asked, executions, strict=True)
+        found: list[list[Admission]] = [
+            self.desk.admission(problem, suites, None, self.limits, share) if problem.reference_solution is None else []
+            for problem, suites in asked
         ]
+        known = [number for number, (problem, _) in enumerate(asked) if problem.reference_solution is not None]
+        tasks = [self._reference(*asked[number]) for number in known]
+        for index, executions in self.stream(tasks):
+            problem, suites = asked[known[index]]
+            ran = dict(zip(tasks[index].inputs, executions, strict=True))
+            found[known[index]] = self.desk.admission(problem, suites, ran, self.limits, share)
+        return found
 
-    def executions(self, jobs: Sequence[Job]) -> list[list[tuple[Execution, ...]]]:
-        """What each program of each job did on each case, unjudged."""
-        asked = {task: None for job in jobs for task in _tasks(job, self.limits)}
-        done = dict(zip(asked, self.run(tuple(asked)), strict=True))
-        return [[_by_case(job, task, done[task]) for task in _tasks(job, self.limits)] for job in jobs]
-
-    def run(self, tasks: Sequence[Task]) -> list[tuple[Execution, ...]]:
-        """The executions of all tasks; those that the box failed are tried once more."""
-        results = self.box.run(tasks)
-        failed = [index for index, row in enumerate(results) if any(one.status == "infra_error" for one in row)]
-        if failed:
-            _log.warning("the sandbox failed %d of %d programs; trying them once more", len(failed), len(tasks))
-            for index, row in zip(failed, self.box.run([tasks[index] for index in failed]), strict=True):
-                results[index] = row
-        self._check_again(tasks, results)
-        return results
-
-    def _check_again(self, tasks: Sequence[Task], results: Sequence[tuple[Execution, ...]]) -> None:
-        """Runs a sample of the tasks again: the same program must do the same thing."""
-        sample = [index for index, task in enumerate(tasks) if _is_sampled(task, self.recheck)]
-        if not sample:
-            return
-        for index, again in zip(sample, self.box.run([tasks[index] for index in sample]), strict=True):
-            differing = [case for case, (a, b) in enumerate(zip(results[index], again, strict=True)) if _differ(a, b)]
-            if differing:
-                self.disagreements += 1
-                self._warn(tasks[index], differing[0], results[index], again)
-
-    def _warn(self, task: Task, case: int, first: Sequence[Execution], again: Sequence[Execution]) -> None:
-        _log.warning(
-            "a program did two things with one input (%s, then %s); input %.200s; program:\n%.2000s",
-            first[case].status,
-            again[case].status,
-            task.inputs[case],
-            task.source,
-        )
+    def _reference(self, problem: Problem, suites: Sequence[tuple[Case, ...]]) -> Task:
+        """The reference before everything written, and before probes that show what else it returns."""
+        source = problem.reference_solution or ""
+        cases = [case for suite in suites for case in suite]
+        probes = (_probes(problem) or probe_inputs(problem, cases, PROBES)) if cases else ()
+        inputs = tuple(dict.fromkeys((*(call for case in cases for call in case.calls), *probes)))
+        apart = len(inputs) > 1 and bool(problem.entry_point) and self.desk.states([source])[0]
+        return Task(source, problem.entry_point, inputs, problem.imports, self.limits, secret=True, apart=apart)
 
 
-def _tasks(job: Job, limits: Limits) -> Iterable[Task]:
-    inputs = tuple(dict.fromkeys(case.arguments for case in job.cases))
-    secret = frozenset(job.secret)
-    return [Task(source, job.entry_point, inputs, job.imports, limits, source in secret) for source in job.programs]
+@lru_cache(maxsize=4096)
+def _probes(problem: Problem) -> tuple[str, ...]:
+    return probe_inputs(problem, problem_cases(problem).cases, PROBES)
 
 
-def _by_case(job: Job, task: Task, executions: Sequence[Execution]) -> tuple[Execution, ...]:
-    by_input = dict(zip(task.inputs, executions, strict=True))
-    return tuple(by_input[case.arguments] for case in job.cases)
+def _turned(job: Job, task: Task) -> Task:
+    """The task with the inputs of the job's cases alone, the last one first."""
+    return replace(task, inputs=tuple(dict.fromkeys(call for case in job.cases for call in case.calls))[::-1])
 
 
-def _verdicts(job: Job, executions: Sequence[Execution]) -> tuple[Verdict, ...]:
-    return tuple(check(case, execution) for case, execution in zip(job.cases, executions, strict=True))
+def _why(executions: Iterable[Execution]) -> str:
+    """Why a program does not load: the exception's class and what it said."""
+    for one in executions:
+        if one.status == "not_collected":
+            name = one.exception[0] if one.exception else "it ended while it was loaded"
+            return f"{name}: {one.detail}" if one.detail else name
+    return ""
 
 
-def _reference(problem: Problem) -> tuple[str, ...]:
-    return () if problem.reference_solution is None else (problem.reference_solution,)
+def _differ(a: Seen, b: Seen) -> bool:
+    """Whether two runs tell different stories of the cases that both saw; what infrastructure took tells none."""
+    return any(x != y for x, y in zip(a.verdicts, b.verdicts, strict=False) if "infra_error" not in (x, y))
 
 
 def _is_sampled(task: Task, share: float) -> bool:
@@ -140,9 +254,19 @@ def _is_sampled(task: Task, share: float) -> bool:
     return bool(task.inputs) and int.from_bytes(digest.digest(), "big") < share * 2**64
 
 
-def _differ(a: Execution, b: Execution) -> bool:
-    """Whether two runs tell different stories; time and infrastructure may vary, so limits are no evidence."""
-    unsure = ("timeout", "infra_error")
-    if a.status in unsure or b.status in unsure:
-        return False
-    return (a.status, a.value, a.exception) != (b.status, b.value, b.exception)
+def _story(execution: Execution) -> tuple[str, ...]:
+    """What a run did, in a few bytes; nothing for limits and infrastructure, which may vary."""
+    if execution.status in ("timeout", "infra_error"):
+        return ()
+    value = hashlib.blake2b(execution.value.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    return (execution.status, value, *execution.exception)
+
+
+def _warn(task: Task, case: int, first: Sequence[tuple[str, ...]], again: Sequence[tuple[str, ...]]) -> None:
+    _log.warning(
+        "a program did two things with one input (%s, then %s); input %.200s; program:\n%.2000s",
+        first[case][0],
+        again[case][0],
+        task.inputs[case],
+        task.source,
+    )

@@ -13,19 +13,24 @@ from itertools import zip_longest
 from typing import Any
 
 from selfplay.game.problems import Problem
+from selfplay.judging.calls import call_of, folded
 from selfplay.judging.cases import Case
 from selfplay.judging.domain import in_domain
-from selfplay.judging.values import decode, encode
+from selfplay.judging.values import encode
 
 PROBES = 40
 MAX_TRIES = 2_000
 
 
 def probe_inputs(problem: Problem, baseline_cases: Sequence[Case], limit: int = PROBES) -> tuple[str, ...]:
-    """About `limit` canonical argument texts that fit annotations and contract; for stdin programs their own inputs."""
+    """About `limit` canonical argument texts that fit annotations and contract; for stdin programs their own inputs.
+
+    Calls with keywords that have no place in the signature are not varied.
+    """
     if problem.kind == "stdio":
         return tuple(dict.fromkeys(case.arguments for case in baseline_cases))[:limit]
-    vectors = [decode(text) for text in dict.fromkeys(case.arguments for case in baseline_cases)]
+    calls = dict.fromkeys(folded(case.arguments, problem.signature) for case in baseline_cases)
+    vectors = [positional for positional, keywords in map(call_of, calls) if not keywords]
     numbers = _numbers(problem)
     streams = [_one_changed(vector, position, numbers) for vector in vectors for position in range(len(vector))]
     streams.append(_all_changed(vectors, numbers))

@@ -16,7 +16,7 @@ from selfplay.judging.reading import problem_cases
 
 
 class MutantBank:
-    """Remembers the useful mutants of each problem and family."""
+    """Remembers the useful mutants of each problem and family. What the box failed on is asked again the next time."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], tuple[str, ...]] = {}
@@ -33,9 +33,12 @@ class MutantBank:
             ]
             for p, own, inputs in zip(missing, made, probes, strict=True)
         ]
-        ran = iter(judge.box.run([task for own in tasks for task in own]))
+        ran = iter(judge.run([task for own in tasks for task in own]))
+        found: dict[str, tuple[str, ...]] = {}
         for problem, own in zip(missing, made, strict=True):
-            reference = next(ran)
-            useful = useful_mutants(problem, own, reference, [next(ran) for _ in own])
-            self._known[problem.id, family] = tuple(mutant.source for mutant in useful)
-        return [self._known[problem.id, family] for problem in problems]
+            reference, *others = (next(ran) for _ in range(len(own) + 1))
+            useful = useful_mutants(problem, own, reference, others)
+            found[problem.id] = tuple(mutant.source for mutant in useful)
+            if not any(one.status == "infra_error" for row in (reference, *others) for one in row):
+                self._known[problem.id, family] = found[problem.id]
+        return [found.get(problem.id) or self._known.get((problem.id, family), ()) for problem in problems]

@@ -139,12 +139,22 @@ def load(text: str, *, nodes: int = MAX_NODES, size: int = MAX_BYTES) -> Tree:
 
     Sets may come unsorted and dictionaries with repeated keys: who compares must not trust their order.
     """
+    tree = parsed(text, size=size)
+    return checked(tree, nodes=nodes)
+
+
+def parsed(text: str, *, size: int = MAX_BYTES) -> Any:
+    """JSON of nothing but arrays, texts, booleans, null and small integers, unchecked; raises ValueError."""
     if len(text) > size:
         raise ValueError(f"text takes {len(text)} characters, the limit is {size}")
     try:
-        tree = _READER.decode(text)
+        return _READER.decode(text)
     except RecursionError:
         raise ValueError(f"text is nested more than {MAX_DEPTH} deep") from None
+
+
+def checked(tree: Any, *, nodes: int = MAX_NODES) -> Tree:
+    """What was parsed, if it is a tree; raises ValueError."""
     _Checker(nodes).check(tree, MAX_DEPTH)
     return tree
 

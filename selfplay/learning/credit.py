@@ -8,19 +8,23 @@ without spread are dropped and counted. Baselines look at the groups of all rank
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from selfplay.game.advantages import RunningMeans, Values, advantages, turn_advantages
-from selfplay.game.episode import Conversation, Role, Turn
+from selfplay.game.episode import Conversation, Role
 from selfplay.learning.ranks import Ranks
 from selfplay.learning.samples import Sample, conversation_samples
-from selfplay.learning.scoring import Scored
+from selfplay.match.record import Match
 
 
 @dataclass(frozen=True, slots=True)
 class Credit:
-    """This rank's samples for the update; its groups, and how many of them teach something; the new moving averages."""
+    """This rank's matches with their advantages, and the samples that the update trains on.
 
+    `groups` counts its groups, `informative` those that teach something; `running` are the new moving averages.
+    """
+
+    matches: tuple[Match, ...]
     samples: tuple[Sample, ...]
     groups: int
     informative: int
@@ -36,55 +40,83 @@ class CreditSettings:
 
 
 def credit(
-    scored: Sequence[Scored],
+    matches: Sequence[Match],
     role: Role,
     stages: Sequence[int],
     settings: CreditSettings,
     running: RunningMeans,
     ranks: Ranks,
 ) -> Credit:
-    """Samples for the trained turns, those at `stages`, of `role` in a step's groups."""
-    rewards = [_rewards(group, role, stages) for group in scored]
-    everyone = ranks.gather(rewards)
+    """Advantages and samples for the trained turns, those at `stages`, of `role` in a step's matches."""
+    everyone = ranks.gather([_rewards(match, role, stages) for match in matches])
     offset = sum(len(own) for own in everyone[: ranks.rank])
-    pooled = [group for own in everyone for group in own]
+    values, informative, after = credited([group for own in everyone for group in own], role, stages, settings, running)
+    mine = slice(offset, offset + len(matches))
+    trained = [
+        _with_advantages(match, role, stages, episodes, settings.mask_truncated)
+        for match, episodes in zip(matches, values[mine], strict=True)
+    ]
+    samples = [
+        sample
+        for match, teaches in zip(trained, informative[mine], strict=True)
+        if teaches
+        for conversation, own in zip(match.conversations(role), _advantages(match, role), strict=True)
+        for sample in _samples(conversation, own)
+    ]
+    return Credit(tuple(trained), tuple(samples), len(matches), sum(informative[mine]), after)
+
+
+def credited(
+    pooled: Sequence[Sequence[Values]],
+    role: Role,
+    stages: Sequence[int],
+    settings: CreditSettings,
+    running: RunningMeans,
+) -> tuple[Sequence[Sequence[Values]], Sequence[bool], RunningMeans]:
+    """Advantages in the shape of the rewards `pooled[group][episode][turn]` of all ranks' groups; which groups teach
+    something; the moving averages afterwards."""
     if role == "generator":
         whole = advantages(
             settings.advantages, [[turns[0] for turns in group] for group in pooled], role, stages[0], running
         )
         values = [[(value,) * len(stages) for value in group] for group in whole.values]
-        informative, after = whole.informative, whole.running
-    else:
-        split = turn_advantages(settings.advantages, pooled, role, stages, running)
-        values, informative, after = split.values, split.informative, split.running
-    mine = slice(offset, offset + len(scored))
-    samples = [
-        sample
-        for group, episodes, teaches in zip(scored, values[mine], informative[mine], strict=True)
-        if teaches
-        for conversation, own in zip(_conversations(group, role), episodes, strict=True)
-        for sample in _samples(conversation, dict(zip(stages, own, strict=True)), settings.mask_truncated)
-    ]
-    return Credit(tuple(samples), len(scored), sum(informative[mine]), after)
+        return values, whole.informative, whole.running
+    split = turn_advantages(settings.advantages, pooled, role, stages, running)
+    return split.values, split.informative, split.running
 
 
-def _conversations(group: Scored, role: Role) -> tuple[Conversation, ...]:
-    played = group.examined.group
-    return played.chains if role == "generator" else played.suites
-
-
-def _rewards(group: Scored, role: Role, stages: Sequence[int]) -> list[Values]:
+def _rewards(match: Match, role: Role, stages: Sequence[int]) -> list[Values]:
     """Rewards of the trained turns, per episode; a chain's one reward stands on each of its turns."""
     if role == "generator":
-        return [(reward,) * len(stages) for reward in group.generator]
+        return [(chain.reward,) * len(stages) for chain in match.chains]
     return [
-        tuple(reward for turn, reward in zip(suite.turns, rewards, strict=True) if turn.stage in stages)
-        for suite, rewards in zip(group.suites, group.discriminator, strict=True)
+        tuple(reward for turn, reward in zip(suite.turns, suite.rewards, strict=True) if turn.stage in stages)
+        for suite in match.suites
     ]
 
 
-def _samples(conversation: Conversation, advantage: dict[int, float | None], mask_truncated: bool) -> list[Sample]:
-    def of_turn(turn: Turn) -> float | None:
-        return None if mask_truncated and turn.truncated else advantage.get(turn.stage)
+def _with_advantages(
+    match: Match, role: Role, stages: Sequence[int], episodes: Sequence[Values], mask_truncated: bool
+) -> Match:
+    """The match with an advantage on each trained turn of `role`, None on every other."""
 
-    return conversation_samples(conversation, of_turn)
+    def of(conversation: Conversation, values: Values) -> Values:
+        by_stage = dict(zip(stages, values, strict=True))
+        return tuple(
+            None if mask_truncated and turn.truncated else by_stage.get(turn.stage) for turn in conversation.turns
+        )
+
+    if role == "generator":
+        pairs = zip(match.chains, episodes, strict=True)
+        return replace(match, chains=tuple(replace(c, advantages=of(c.conversation, own)) for c, own in pairs))
+    pairs = zip(match.suites, episodes, strict=True)
+    return replace(match, suites=tuple(replace(s, advantages=of(s.conversation, own)) for s, own in pairs))
+
+
+def _samples(conversation: Conversation, advantages: Values) -> list[Sample]:
+    by_stage = {turn.stage: value for turn, value in zip(conversation.turns, advantages, strict=True)}
+    return conversation_samples(conversation, lambda turn: by_stage[turn.stage])
+
+
+def _advantages(match: Match, role: Role) -> list[Values]:
+    return [each.advantages for each in (match.chains if role == "generator" else match.suites)]

@@ -39,8 +39,8 @@ class Drift:
             with policy.role(role), policy.adapters.as_of(role, self.then[role]), torch.no_grad():
                 for batch in micro_batches(samples, tokens, policy.device):
                     then, _ = policy.score(batch.ids_BT, batch.mask_BT, batch.where_BT, temperature)
-                    total += float(k3(batch.sampled_N, then).sum())
-                    count += len(then)
+                    total += float(k3(batch.sampled_K, then[batch.known_N]).sum())
+                    count += len(batch.sampled_K)
         return total, count
 
 

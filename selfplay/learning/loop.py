@@ -20,19 +20,21 @@ from selfplay.game.problems import Problem
 from selfplay.game.prompts import Prompts
 from selfplay.game.rewards import RewardRule
 from selfplay.game.rollout import Table, play
-from selfplay.judging.exam import examine
 from selfplay.judging.judge import Judge
 from selfplay.judging.targets import MutantBank
 from selfplay.learning import setup
 from selfplay.learning.credit import Credit, CreditSettings, credit
 from selfplay.learning.drift import Drift
-from selfplay.learning.evaluate import Evaluator, Measured, Opponent, figures
 from selfplay.learning.policy import Policy
 from selfplay.learning.ranks import Ranks
-from selfplay.learning.records import episode_records, merged, step_counts, step_metrics
-from selfplay.learning.scoring import Scored, score
-from selfplay.learning.show import sample_text
-from selfplay.learning.update import UpdateSettings, UpdateStats, clipped_update
+from selfplay.learning.update import UpdateSettings, UpdateStats, clipped_update, update_metrics
+from selfplay.match.counts import Counts, merged, step_counts
+from selfplay.match.evaluate import Evaluator, Measured, Opponent, figures, measured_of
+from selfplay.match.examine import examine
+from selfplay.match.ledger import to_json
+from selfplay.match.record import Match
+from selfplay.match.score import score
+from selfplay.match.show import sample_text
 
 SCHEMA = 1
 
@@ -90,7 +92,7 @@ def train(config: Config, recorder: Recorder, ranks: Ranks | None = None) -> Res
         recorder.about(tier=judge.box.tier)
         return _train(run)
     finally:
-        judge.box.close()
+        judge.close()
 
 
 def open_run(config: Config, recorder: Recorder, ranks: Ranks, judge: Judge) -> Run:
@@ -145,20 +147,20 @@ def train_step(run: Run, step: Step, total: int) -> None:
     run.drift.begin(run.policy, step.stage)
     groups = play(run.policy, run.prompts, draw_problems(run, step), step, run.table)
     clock.lap("play")
-    examined = examine(groups, run.judge, run.bank if step.trains("discriminator") else None)
+    bank = run.bank if step.trains("discriminator") else None
+    matches = score(examine(groups, step, run.judge, run.config.cases_per_turn, bank), run.rule)
     clock.lap("judge")
-    scored = score(examined, run.rule, run.config.cases_per_turn)
     drifted = run.drift.measure(run.policy, groups, run.config.temperature, run.config.micro_batch_tokens)
     stats: dict[Role, UpdateStats] = {}
     credits: dict[Role, Credit] = {}
     for role in trained_roles(run.config, step):
         stages = trained_stages(step, run.config.trained_stages)
-        credits[role] = credit(scored, role, stages, run.credit_settings, run.running, run.ranks)
-        run.running = credits[role].running
+        credits[role] = credit(matches, role, stages, run.credit_settings, run.running, run.ranks)
+        matches, run.running = credits[role].matches, credits[role].running
         run.policy.scale_rate(role, rate_factor(run.config, step))
         stats[role] = clipped_update(run.policy, role, credits[role].samples, run.update_settings, run.ranks)
     clock.lap("update")
-    _record(run, step, total, scored, drifted, credits, stats, clock)
+    _record(run, step, total, matches, drifted, credits, stats, clock)
 
 
 def rate_factor(config: Config, step: Step) -> float:
@@ -199,22 +201,34 @@ def _record(
     run: Run,
     step: Step,
     total: int,
-    scored: Sequence[Scored],
+    matches: Sequence[Match],
     drifted: tuple[float, int],
     credits: Mapping[Role, Credit],
     stats: Mapping[Role, UpdateStats],
     clock: Clock,
 ) -> None:
-    counts = merged(run.ranks.gather(step_counts(scored, drifted, credits)))
-    records = run.ranks.gather(episode_records(scored, step))
+    counts = merged(run.ranks.gather(step_counts(matches, drifted) + _taught(credits)))
+    records = run.ranks.gather([to_json(match) for match in matches])
     if not run.ranks.first:
         return
     times = {"seconds": clock.seconds} | {f"seconds/{name}": seconds for name, seconds in clock.laps.items()}
     head = {"kind": "step", "schema": SCHEMA, "step": step.index, "steps": total, "stage": step.stage}
-    run.recorder.step(head | {"role": step.role, "phase": step.phase} | step_metrics(counts, stats) | times)
+    run.recorder.step(
+        head | {"role": step.role, "phase": step.phase} | counts.metrics() | update_metrics(stats) | times
+    )
     run.recorder.episodes([record for own in records for record in own])
-    if run.config.sample_every and step.index % run.config.sample_every == 0 and scored:
-        run.recorder.sample(sample_text(scored[0]))
+    if run.config.sample_every and step.index % run.config.sample_every == 0 and matches:
+        run.recorder.sample(sample_text(matches[0]))
+
+
+def _taught(credits: Mapping[Role, Credit]) -> Counts:
+    """How many of this rank's groups taught something, by role and together."""
+    plain: dict[str, int] = {}
+    for role, own in credits.items():
+        for name, count in (("informative_groups", own.informative), ("groups", own.groups)):
+            plain[name] = plain.get(name, 0) + count
+            plain[f"{name}/{role}"] = count
+    return Counts(plain=plain)
 
 
 def _evaluator(run: Run) -> Evaluator:
@@ -235,7 +249,8 @@ def _record_opponent(run: Run) -> Opponent:
 
 def _evaluate(run: Run, opponent: Opponent, when: str) -> None:
     started = time.perf_counter()
-    measured = _evaluator(run).measure(run.policy, _held_out(run, when), opponent)
+    matches = _evaluator(run).measure(run.policy, _held_out(run, when), opponent)
+    measured = [measured_of(match) for match in matches]
     everyone = sorted((m for own in run.ranks.gather(measured) for m in own), key=lambda m: m.problem)
     if run.ranks.first:
         record = evaluation_record(run, when, everyone, time.perf_counter() - started)

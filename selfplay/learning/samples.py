@@ -69,7 +69,8 @@ class Batch:
     mask_BT: Tensor
     where_BT: Tensor
     advantage_N: Tensor
-    sampled_N: Tensor  # the sampler's log-probabilities; NaN where it gave none
+    known_N: Tensor  # whether the sampler gave a log-probability
+    sampled_K: Tensor  # those that it gave
 
 
 def micro_batches(samples: Sequence[Sample], tokens: int, device: torch.device, share: bool = False) -> Iterator[Batch]:
@@ -111,7 +112,8 @@ def _pad(rows: list[Sample], device: torch.device) -> Batch:
     ids = torch.zeros(len(rows), width, dtype=torch.long)
     mask = torch.zeros(len(rows), width, dtype=torch.long)
     where = torch.zeros(len(rows), width, dtype=torch.bool)
-    advantage, sampled = torch.zeros(len(rows), width), torch.full((len(rows), width), math.nan)
+    known = torch.zeros(len(rows), width, dtype=torch.bool)
+    advantage, sampled = torch.zeros(len(rows), width), torch.zeros(len(rows), width)
     for i, row in enumerate(rows):
         ids[i, : row.needed] = torch.tensor(row.ids[: row.needed])
         mask[i, : row.needed] = 1
@@ -119,8 +121,9 @@ def _pad(rows: list[Sample], device: torch.device) -> Batch:
             where[i, span.start : span.end] = True
             advantage[i, span.start : span.end] = span.advantage
             if span.logprobs:
+                known[i, span.start : span.end] = True
                 sampled[i, span.start : span.end] = torch.tensor(span.logprobs)
-    return Batch(*(t.to(device) for t in (ids, mask, where, advantage[where], sampled[where])))
+    return Batch(*(t.to(device) for t in (ids, mask, where, advantage[where], known[where], sampled[known])))
 
 
 def _check_spans(row: Sample) -> None:
@@ -134,6 +137,11 @@ def _check_span(span: Span, row: Sample) -> None:
     if span.logprobs and len(span.logprobs) != span.end - span.start:
         raise PolicyError(
             f"span {span.start}:{span.end} came with {len(span.logprobs)} log-probabilities; give one per token"
+        )
+    strange = [x for x in span.logprobs if not math.isfinite(x)]
+    if strange:
+        raise PolicyError(
+            f"a log-probability of span {span.start}:{span.end} is {strange[0]}; leave out what the sampler did not give"
         )
     if not math.isfinite(span.advantage):
         raise PolicyError(

@@ -23,7 +23,6 @@ from selfplay.learning.policy import Policy, PolicySettings, open_policy
 from selfplay.learning.update import UpdateSettings
 
 EMBEDDED = Path(__file__).resolve().parent.parent / "tiny" / "player"
-EMBEDDED_TOKENS, REAL_TOKENS = 96, 512  # default limit of a turn, in tokens
 SPLITS = ("train", "dev", "test")
 CLASS_SHARES = (0.8, 0.1, 0.1)
 
@@ -36,18 +35,14 @@ def open_player(config: Config) -> Policy:
         rank=config.lora_rank,
         alpha=config.lora_alpha,
         targets=config.lora_target_modules,
-        learning_rate=config.learning_rate
-        if config.generator_learning_rate is None
-        else config.generator_learning_rate,
-        discriminator_learning_rate=(
-            config.learning_rate if config.discriminator_learning_rate is None else config.discriminator_learning_rate
-        ),
+        learning_rate=config.generator_learning_rate,
+        discriminator_learning_rate=config.discriminator_learning_rate,
     )
     return open_policy(config.model or EMBEDDED, settings, config.seed, config.device)
 
 
 def open_prompts(config: Config) -> Prompts:
-    return Prompts(config.prompts or ("instruct" if config.model else "compact"), cases=config.cases_per_turn)
+    return Prompts(config.prompts, cases=config.cases_per_turn)
 
 
 def open_judge(config: Config) -> Judge:
@@ -63,8 +58,7 @@ def open_judge(config: Config) -> Judge:
 
 def table(config: Config) -> Table:
     """The layout of a group; without an adversary no suite is played."""
-    tokens = config.max_completion_length or (REAL_TOKENS if config.model else EMBEDDED_TOKENS)
-    sampling = Sampling(config.temperature, tokens)
+    sampling = Sampling(config.temperature, config.max_completion_length)
     suites = 0 if config.adversary == "none" else config.num_suites
     return Table(config.num_generations, suites, config.num_targets, sampling, sampling)
 

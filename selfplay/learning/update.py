@@ -6,15 +6,16 @@
 Source: PPO's surrogate (Schulman et al. 2017) with the token mean and the two bounds of DAPO (Yu et al. 2025); optional
 KL to the base by the k3 estimator (Schulman 2020). Every conversation is one row: its turns of one role, each span with
 an advantage of its own. The mean runs over the whole batch and all ranks. Old log-probabilities come from the same code
-as the new ones, so the ratio of the first inner step is exactly 1. TRL's trainer was left out (one scalar per
-completion of one policy), and so was a value function.
+as the new ones, so the ratio of the first inner step is exactly 1. A gradient that is not finite moves nothing. TRL's
+trainer was left out (one scalar per completion of one policy), and so was a value function.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -61,7 +62,7 @@ class UpdateStats:
     """Of one update, over all ranks. `loss`, `kl`, `entropy` and `logprob_gap` are means over scored tokens.
 
     Loss, entropy and gap are the first inner step's, kl and `grad_norm` (before clipping) the last's; `clip_share` and
-    `ratio_max` cover all inner steps.
+    `ratio_max` cover all inner steps. `skipped`: whether a gradient was not finite, which ends the update where it is.
     """
 
     loss: float
@@ -74,6 +75,7 @@ class UpdateStats:
     logprob_gap: float
     logprob_gap_max: float
     seconds: float
+    skipped: bool = False
 
 
 @dataclass(slots=True)
@@ -105,19 +107,20 @@ def clipped_update(
     ranks = ranks or Ranks()
     batches = list(micro_batches(samples, settings.micro_batch_tokens, policy.device, policy.fast))
     old: list[Tensor] = []
-    steps, peaks, norm = [], [1.0, 0.0], 0.0
+    steps, peaks, norm, skipped = [], [1.0, 0.0], 0.0, False
     with policy.role(role):
         for iteration in range(settings.num_iterations):
             tally = _accumulate(policy, batches, old, settings, peaks)
-            total = _reduce(policy, role, tally, ranks)
-            if not total.tokens:
+            total, finite = _reduce(policy, role, tally, ranks)
+            if not finite or not total.tokens:
+                skipped = not finite
                 break
             if iteration == 0:
                 _check_gap(total, settings.gap_bound(policy.precise))
             norm = policy.step(role, settings.max_grad_norm)
             steps.append(total)
     peaks = [max(column) for column in zip(*ranks.gather(peaks), strict=True)]
-    return _stats(steps, peaks, norm, time.perf_counter() - started)
+    return replace(_stats(steps, peaks, norm, time.perf_counter() - started), skipped=skipped)
 
 
 def _accumulate(
@@ -132,7 +135,7 @@ def _accumulate(
         ratio = (new - old[i]).exp()
         loss_N, clipped_N = surrogate(ratio, batch.advantage_N, settings.bounds)
         if settings.importance_cap is not None:
-            loss_N = loss_N * importance(old[i], batch.sampled_N, settings.importance_cap)
+            loss_N = loss_N * importance(old[i], batch.sampled_K, batch.known_N, settings.importance_cap)
         if settings.beta:
             kl_N = k3(new, _base_logprobs(policy, batch, settings.temperature))
             loss_N = loss_N + settings.beta * kl_N
@@ -145,7 +148,7 @@ def _accumulate(
         tally.entropy += float(entropy.sum())
         peaks[0] = max(peaks[0], float(ratio.detach().max()))
         if first:
-            _measure_gap(tally, new.detach(), batch.sampled_N, peaks)
+            _measure_gap(tally, new.detach()[batch.known_N], batch.sampled_K, peaks)
     return tally
 
 
@@ -161,9 +164,11 @@ def k3(new_N: Tensor, base_N: Tensor) -> Tensor:
     return difference.exp() - 1 - difference
 
 
-def importance(trainer_N: Tensor, sampler_N: Tensor, cap: float) -> Tensor:
+def importance(trainer_N: Tensor, sampler_K: Tensor, known_N: Tensor, cap: float) -> Tensor:
     """Truncated importance weights min(trainer / sampler, cap); 1 where the sampler said nothing."""
-    return (trainer_N - sampler_N).exp().clamp(max=cap).nan_to_num(nan=1.0)
+    weights_N = torch.ones_like(trainer_N)
+    weights_N[known_N] = (trainer_N[known_N] - sampler_K).exp().clamp(max=cap)
+    return weights_N
 
 
 @torch.no_grad()
@@ -172,19 +177,22 @@ def _base_logprobs(policy: Policy, batch: Batch, temperature: float) -> Tensor:
         return policy.score(batch.ids_BT, batch.mask_BT, batch.where_BT, temperature)[0]
 
 
-def _measure_gap(tally: _Tally, trainer_N: Tensor, sampler_N: Tensor, peaks: list[float]) -> None:
-    known = ~sampler_N.isnan()
-    gap = (trainer_N - sampler_N)[known].abs()
+def _measure_gap(tally: _Tally, trainer_K: Tensor, sampler_K: Tensor, peaks: list[float]) -> None:
+    gap = (trainer_K - sampler_K).abs()
     tally.gap += float(gap.sum())
     tally.gap_tokens += len(gap)
     peaks[1] = max(peaks[1], float(gap.max()) if len(gap) else 0.0)
 
 
-def _reduce(policy: Policy, role: Role, tally: _Tally, ranks: Ranks) -> _Tally:
-    """Adds up gradients and tallies over all ranks in one flat message; leaves the token mean in the gradients."""
+def _reduce(policy: Policy, role: Role, tally: _Tally, ranks: Ranks) -> tuple[_Tally, bool]:
+    """Adds up gradients and tallies over all ranks in one flat message; leaves the token mean in the gradients.
+
+    Also returns whether all of it is finite. That is asked of the sums, which are the same on every rank, so that all
+    ranks step or none does.
+    """
     parameters = list(policy.adapters.parameters[role].values())
     if ranks.size == 1 and not tally.tokens:
-        return tally
+        return tally, True
     grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
     flat = torch.cat([*(grad.flatten().double() for grad in grads), tally.tensor().to(policy.device)])
     ranks.reduce(flat)
@@ -194,7 +202,7 @@ def _reduce(policy: Policy, role: Role, tally: _Tally, ranks: Ranks) -> _Tally:
         mean = flat[offset : offset + parameter.numel()] / max(total.tokens, 1.0)
         parameter.grad = mean.view_as(parameter).to(parameter.dtype)
         offset += parameter.numel()
-    return total
+    return total, bool(flat.isfinite().all())
 
 
 def _check_gap(total: _Tally, bound: float) -> None:
@@ -202,8 +210,8 @@ def _check_gap(total: _Tally, bound: float) -> None:
     if not gap <= bound:
         raise PolicyError(
             f"sampler and trainer differ by {gap:.2e} nats a token where {bound:.0e} is allowed: "
-            "the sampler may ignore the adapter or use another temperature; where they differ by design raise "
-            "logprob_gap_bound and set importance_cap"
+            "the sampler may ignore the adapter or use another temperature; where they differ by design, as kernels in "
+            "16 or 4 bit do, raise --logprob-gap-limit"
         )
 
 
@@ -223,3 +231,14 @@ def _stats(steps: list[_Tally], peaks: list[float], norm: float, seconds: float)
         logprob_gap_max=peaks[1],
         seconds=seconds,
     )
+
+
+def update_metrics(stats: Mapping[Role, UpdateStats]) -> dict[str, Any]:
+    """The metrics of a step's updates: the last one's by name and, where both roles were trained, each role's."""
+    names = (
+        *("loss", "clip_share", "ratio_max", "kl", "grad_norm"),
+        *("tokens", "entropy", "logprob_gap", "logprob_gap_max"),
+    )
+    by_role = {f"{name}/{role}": getattr(own, name) for role, own in stats.items() for name in names}
+    last = list(stats.values())[-1:]
+    return {name: getattr(own, name) for own in last for name in names} | (by_role if len(stats) > 1 else {})

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from selfplay.errors import SelfplayError
+from selfplay.run.folder import cannot_write, nearest_folder
 
 Status = Literal["ok", "note", "missing"]
 
@@ -202,10 +203,10 @@ def sandbox() -> list[Finding]:
 
 
 def disk(output_dir: Path) -> Finding:
-    nearest = next(each for each in (output_dir, *output_dir.absolute().parents) if each.exists())
-    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
-        return Finding("disk", "missing", f"{nearest} cannot be written to", "give another --output-dir")
-    free = shutil.disk_usage(nearest).free >> 20
+    trouble = cannot_write(output_dir)
+    if trouble:
+        return Finding("disk", "missing", f"{output_dir}: {trouble}", "give another --output-dir")
+    free = shutil.disk_usage(nearest_folder(output_dir)).free >> 20
     found = f"{free / 1024:.1f} GiB free for {output_dir}"
     if free < FREE_MIB:
         return Finding("disk", "missing", found, f"a run needs {FREE_MIB} MiB: free some, or give another --output-dir")

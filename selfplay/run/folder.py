@@ -5,9 +5,10 @@
     episodes.jsonl    every episode: turns, verdicts, rewards
     adapters/         generator and discriminator
 
-A folder that holds another run is refused before anything is loaded; nothing is written before there is something to
-record, so a run that cannot start leaves nothing. A line is written whole or not at all: what a full disk cut off is
-taken back. Left out: fsync (a power cut may cost the last lines; a killed process costs none) and checkpoints.
+A folder that holds another run is refused before anything is loaded; nothing is written before the first step is done
+(evaluations wait for it), so a run that never came that far leaves nothing. A line is written whole or not at all: what
+a full disk cut off is taken back. Left out: fsync (a power cut may cost the last lines; a killed process costs none)
+and checkpoints.
 """
 
 from __future__ import annotations
@@ -54,20 +55,29 @@ class RunFolder:
         self.path, self.config = Path(config.output_dir), config
         check_free(self.path)
         self._facts: dict[str, Any] = {}
+        self._waiting: list[dict[str, Any]] = []  # evaluations before the first step
         self._open = False
+
+    def say(self, text: str) -> None:
+        """What a run is at is for the reader of the log."""
 
     def about(self, **facts: Any) -> None:
         """Facts for config.yaml that are known once the judge and the model are open (tier, parameters ...)."""
         self._facts |= facts
 
     def step(self, metrics: Mapping[str, Any]) -> None:
-        self._append(METRICS, [{"kind": "step", "schema": SCHEMA} | dict(metrics)])
+        self._append(METRICS, [*self._waiting, {"kind": "step", "schema": SCHEMA} | dict(metrics)])
+        self._waiting = []
 
     def evaluation(self, record: Mapping[str, Any]) -> None:
-        self._append(METRICS, [{"kind": "evaluation", "schema": SCHEMA} | dict(record)])
+        line = {"kind": "evaluation", "schema": SCHEMA} | dict(record)
+        if self._open:
+            self._append(METRICS, [line])
+        else:
+            self._waiting.append(line)
 
     def episodes(self, records: Sequence[Mapping[str, Any]]) -> None:
-        self._append(EPISODES, [{"kind": "episode", "schema": SCHEMA} | dict(record) for record in records])
+        self._append(EPISODES, records)
 
     def sample(self, text: str) -> None:
         """Samples are for the reader of the log; the episode itself is in episodes.jsonl."""
@@ -114,14 +124,32 @@ class RunFolder:
 
 def check_free(path: Path) -> None:
     """Raises RunFolderError where `path` holds a run or cannot become a folder that we may write to."""
+    trouble = cannot_write(path)
+    if trouble:
+        raise RunFolderError(f"output_dir {path}: {trouble}; give another --output-dir")
     held = next((name for name in (CONFIG, METRICS, EPISODES, ADAPTERS) if (path / name).exists()), None)
     if held:
         raise _taken(path, held)
-    nearest = next(each for each in (path, *path.absolute().parents) if each.exists())
+
+
+def nearest_folder(path: Path) -> Path:
+    """`path`, or the nearest thing above it that exists. Raises OSError where that cannot be told."""
+    for each in (path, *path.absolute().parents):
+        with suppress(FileNotFoundError, NotADirectoryError):
+            each.stat()
+            return each
+    return Path("/")
+
+
+def cannot_write(path: Path) -> str:
+    """Why nothing can be written to the folder `path`, which need not exist yet; empty where it can."""
+    try:
+        nearest = nearest_folder(path)
+    except (OSError, ValueError) as error:  # no permission to look, a name that is too long, a NUL in it
+        return f"it cannot be looked at ({getattr(error, 'strerror', None) or error})"
     if not nearest.is_dir():
-        raise RunFolderError(f"output_dir {path}: {nearest} is a file; give another --output-dir")
-    if not os.access(nearest, os.W_OK | os.X_OK):
-        raise RunFolderError(f"output_dir {path}: no permission to write in {nearest}; give another --output-dir")
+        return f"{nearest} is a file"
+    return "" if os.access(nearest, os.W_OK | os.X_OK) else f"no permission to write in {nearest}"
 
 
 def append_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> None:

@@ -1,13 +1,15 @@
-"""What a run says while it runs: one line a step, one an evaluation, a sample now and then, the table at the end.
+"""What a run says while it runs: what it is at, one line a step, one an evaluation, a sample now and then, the table.
 
-Plain text in aligned columns, so it reads the same in a terminal, a log file and a notebook. Left out: progress bars
-and colours.
+Plain text in aligned columns, so it reads the same in a terminal, a log file and a notebook; in a terminal that is too
+narrow for all columns the lines are shorter. Left out: progress bars and colours.
 """
 
 from __future__ import annotations
 
 import math
+import shutil
 import sys
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TextIO
@@ -36,13 +38,17 @@ _SHORT = {
     "fixed_kills": "kills",
     "distinct": "distinct",
 }
+_SHORT_TABLE = _SHORT | {"mutation_score_kept": "mutants, kept", "distinct_all": "distinct, all"}
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
+    """`figure` names what stands under the title, where that is not the title itself."""
+
     title: str
     width: int
     left: bool = False
+    figure: str = ""
 
     def cell(self, text: str) -> str:
         return text.ljust(self.width) if self.left else text.rjust(self.width)
@@ -63,6 +69,21 @@ COLUMNS = (
     Column("groups", 7),
     Column("s", 5),
 )
+NARROW = (  # 76 characters with one blank between two
+    Column("step", 7),
+    Column("at", 6, left=True),
+    Column("loss", 6),
+    Column("rew G", 6, figure="reward G"),
+    Column("rew D", 6, figure="reward D"),
+    Column("pass", 4),
+    Column("base", 4),
+    Column("valid", 5),
+    Column("kills", 5),
+    Column("dist", 4),
+    Column("groups", 7),
+    Column("s", 5),
+)
+WIDE = 120  # characters that the full columns take
 LEGEND = (
     "G generator, D discriminator · pass: share of valid tests passed, base: of the problem's own · valid, dist: tests "
     "that are valid, distinct · kills: share of wrong programs caught · groups: informative of all"
@@ -70,25 +91,30 @@ LEGEND = (
 
 
 class Progress:
-    """A recorder that prints."""
+    """A recorder that prints. `width`: characters of a line; None: those of the terminal, and no limit elsewhere."""
 
-    def __init__(self, out: TextIO | None = None) -> None:
+    def __init__(self, out: TextIO | None = None, width: int | None = None) -> None:
         self.out = out or sys.stdout
+        self.width = width or terminal_width(self.out)
+        self._columns = COLUMNS if self.width >= WIDE else NARROW
         self._lines = 0
 
+    def say(self, text: str) -> None:
+        self._fold(text)
+
     def about(self, **facts: Any) -> None:
-        self._print(" · ".join(f"{name.replace('_', ' ')}: {value}" for name, value in facts.items()))
+        self._fold(" · ".join(f"{name.replace('_', ' ')}: {value}" for name, value in facts.items()))
 
     def step(self, metrics: Mapping[str, Any]) -> None:
         if not self._lines:
-            self._print(LEGEND)
+            self._fold(LEGEND)
         if self._lines % REPEAT == 0:
-            self._print(header())
+            self._print(header(self._columns))
         self._lines += 1
-        self._print(step_line(metrics))
+        self._print(step_line(metrics, self._columns))
 
     def evaluation(self, record: Mapping[str, Any]) -> None:
-        self._print(evaluation_line(record))
+        self._fold(evaluation_line(record))
 
     def episodes(self, records: Sequence[Mapping[str, Any]]) -> None: ...
 
@@ -97,29 +123,49 @@ class Progress:
 
     def save(self, policy: Saves) -> None: ...
 
+    def _fold(self, text: str) -> None:
+        self._print(textwrap.fill(text, self.width, subsequent_indent="   ") if len(text) > self.width else text)
+
     def _print(self, text: str) -> None:
         print(text, file=self.out, flush=True)
 
 
-def header() -> str:
-    return "  ".join(column.cell(column.title) for column in COLUMNS)
+def terminal_width(out: TextIO) -> int:
+    """Characters of a line of `out`; a file has no limit."""
+    return shutil.get_terminal_size().columns if out.isatty() else sys.maxsize
 
 
-def step_line(metrics: Mapping[str, Any]) -> str:
-    """One step's metrics under `header()`; a dash where nothing was measured."""
+def header(columns: Sequence[Column] = COLUMNS) -> str:
+    return _row({column.figure or column.title: column.title for column in columns}, columns)
+
+
+def step_line(metrics: Mapping[str, Any], columns: Sequence[Column] = COLUMNS) -> str:
+    """One step's metrics under `header(columns)`; a dash where nothing was measured."""
     trained = metrics.get("role")
     losses = [metrics.get(f"loss/{role}", metrics.get("loss") if trained == role else None) for role in ROLES]
-    cells = [
-        f"{metrics.get('step', 0) + 1}/{metrics.get('steps', '?')}",
-        str(metrics.get("phase", "")),
-        *(number(loss, 3) for loss in losses),
-        number(metrics.get("reward/generator"), 3),
-        number(metrics.get("reward/discriminator"), 3),
-        *(number(metrics.get(key)) for key in ("pass_rate", "pass_rate_baseline", "validity", "kills", "distinct")),
-        f"{number(metrics.get('informative_groups'))}/{number(metrics.get('groups'))}",
-        number(metrics.get("seconds"), 1),
-    ]
-    return "  ".join(column.cell(cell) for column, cell in zip(COLUMNS, cells, strict=True))
+    cells = {
+        "step": f"{metrics.get('step', 0) + 1}/{metrics.get('steps', '?')}",
+        "phase": str(metrics.get("phase", "")),
+        "at": f"{metrics.get('stage', '')} {str(trained or '')[:4]}",
+        "loss": number(metrics.get("loss"), 3),
+        "loss G": number(losses[0], 3),
+        "loss D": number(losses[1], 3),
+        "reward G": number(metrics.get("reward/generator"), 3),
+        "reward D": number(metrics.get("reward/discriminator"), 3),
+        "pass": number(metrics.get("pass_rate")),
+        "base": number(metrics.get("pass_rate_baseline")),
+        "valid": number(metrics.get("validity")),
+        "kills": number(metrics.get("kills")),
+        "dist": number(metrics.get("distinct")),
+        "groups": f"{number(metrics.get('informative_groups'))}/{number(metrics.get('groups'))}",
+        "s": number(metrics.get("seconds"), 1),
+    }
+    return _row(cells, columns)
+
+
+def _row(cells: Mapping[str, str], columns: Sequence[Column]) -> str:
+    gap = " " if columns is NARROW else "  "
+    return gap.join(column.cell(cells[column.figure or column.title]) for column in columns)
 
 
 def evaluation_line(record: Mapping[str, Any]) -> str:
@@ -130,17 +176,19 @@ def evaluation_line(record: Mapping[str, Any]) -> str:
     return f"== evaluation {record.get('when', '?')} ({what}): {figures}{seconds}"
 
 
-def evaluation_table(evaluations: Mapping[str, Mapping[str, Any]]) -> str:
-    """Before and after with 95 % intervals, and the change; empty where either is missing."""
+def evaluation_table(evaluations: Mapping[str, Mapping[str, Any]], width: int = WIDE) -> str:
+    """Before and after and the change between them, with 95 % intervals; empty where either is missing."""
     before, after = evaluations.get("before"), evaluations.get("after")
     if not before or not after:
         return ""
-    wide = max(map(len, _FIGURES.values()))
-    lines = [f"{'':{wide}}  {'before':>18}  {'after':>18}  {'change':>7}"]
-    for key, label in _FIGURES.items():
+    labels = _FIGURES if width >= WIDE else {key: _SHORT_TABLE[key] for key in _FIGURES}
+    wide = max(map(len, labels.values()))
+    lines = [f"{'':{wide}}  {'before':>18}  {'after':>18}  {'change':>21}"]
+    for key, label in labels.items():
         if key in before and key in after:
             one, other = before[key], after[key]
-            lines.append(f"{label:{wide}}  {interval(one):>18}  {interval(other):>18}  {_change(one, other):>7}")
+            change = _change(one, other, after.get("change", {}).get(key))
+            lines.append(f"{label:{wide}}  {interval(one):>18}  {interval(other):>18}  {change:>21}")
     split = f"{after.get('split', '?')} split, {after.get('problems', '?')} problems"
     return "\n".join([f"Held-out problems ({split}; 95 % intervals over problems)", *lines])
 
@@ -163,6 +211,12 @@ def _value(figure: Mapping[str, float | None] | None) -> float | None:
     return figure.get("value") if figure else None
 
 
-def _change(before: Mapping[str, float | None], after: Mapping[str, float | None]) -> str:
+def _change(
+    before: Mapping[str, float | None], after: Mapping[str, float | None], paired: Mapping[str, float | None] | None
+) -> str:
+    """ "+0.20 [+0.10, +0.30]"; without an interval where the records hold none."""
     one, other = _value(before), _value(after)
-    return "-" if one is None or other is None else f"{other - one:+.2f}"
+    if one is None or other is None:
+        return "-"
+    low, high = (paired.get("low"), paired.get("high")) if paired else (None, None)
+    return f"{other - one:+.2f}" + (f" [{low:+.2f}, {high:+.2f}]" if low is not None and high is not None else "")

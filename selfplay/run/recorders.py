@@ -14,6 +14,10 @@ class Recorders:
     def __init__(self, *each: Any) -> None:
         self.each = each
 
+    def say(self, text: str) -> None:
+        for recorder in self.each:
+            recorder.say(text)
+
     def about(self, **facts: Any) -> None:
         for recorder in self.each:
             recorder.about(**facts)
@@ -43,12 +47,16 @@ class Memory:
     """A recorder that keeps everything, for tests and for other ranks than the first."""
 
     def __init__(self) -> None:
+        self.said: list[str] = []
         self.facts: dict[str, Any] = {}
         self.steps: list[Mapping[str, Any]] = []
         self.evaluations: list[Mapping[str, Any]] = []
         self.episode_records: list[Mapping[str, Any]] = []
         self.samples: list[str] = []
         self.saved = 0
+
+    def say(self, text: str) -> None:
+        self.said.append(text)
 
     def about(self, **facts: Any) -> None:
         self.facts |= facts

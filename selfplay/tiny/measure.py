@@ -10,15 +10,14 @@ import argparse
 from pathlib import Path
 
 from selfplay.config import Config, configure
-from selfplay.config.layers import EMBEDDED
+from selfplay.config.layers import defaults
 from selfplay.errors import SelfplayError
-from selfplay.game.extract import extract_code
 from selfplay.judging.judge import Job
 from selfplay.judging.reading import problem_cases
 from selfplay.judging.targets import MutantBank
 from selfplay.learning import setup
-from selfplay.learning.evaluate import EVALUATION, Evaluator, figures
-from selfplay.learning.intervals import Estimate, ratio
+from selfplay.match.evaluate import Evaluator, figures, measured_of
+from selfplay.match.intervals import Estimate, ratio
 
 
 def measure(config: Config, split: str) -> dict[str, Estimate]:
@@ -29,22 +28,17 @@ def measure(config: Config, split: str) -> dict[str, Estimate]:
         problems = setup.open_problems(config, judge)[split]
         table, prompts = setup.table(config), setup.open_prompts(config)
         evaluator = Evaluator(judge, prompts, MutantBank(), table, (1, 2, 3, 4, 5), config.eval_samples)
-        told = figures(evaluator.measure(player, problems, evaluator.record_opponent(player, problems)))
-        chains = evaluator.chains(player, problems, config.eval_samples, EVALUATION, 1.0)
-        passed = evaluator.passed(problems, chains)
+        matches = evaluator.measure(player, problems, evaluator.record_opponent(player, problems))
+        told = figures([measured_of(match) for match in matches])
         wrong = [
-            [
-                extract_code(chain.turns[-1].text, problem).source or ""
-                for chain, right in zip(own, marks, strict=True)
-                if not right
-            ]
-            for problem, own, marks in zip(problems, chains, passed, strict=True)
+            [chain.code.source or "" for chain in match.chains if not chain.correct and not chain.greedy]
+            for match in matches
         ]
         jobs = [Job(p.entry_point, tuple(own), problem_cases(p).cases) for p, own in zip(problems, wrong, strict=True)]
         # A matrix has one row per program given, equal ones included.
         caught = [sum(any(v != "passed" for v in row) for row in m.verdicts) for m in judge.matrices(jobs)]
     finally:
-        judge.box.close()
+        judge.close()
     return told | {"caught_by_baseline": ratio(caught, [len(own) for own in wrong])}
 
 
@@ -53,7 +47,7 @@ def main() -> None:
     parser.add_argument("--split", default="dev", choices=("train", "dev", "test"))
     parser.add_argument("--player", type=Path, help="folder of another player than the one in the package")
     arguments = parser.parse_args()
-    other = EMBEDDED | {"model": str(arguments.player), "problems": "procedural", "device": "cpu"}
+    other = defaults(embedded=True) | {"model": str(arguments.player), "problems": "procedural", "device": "cpu"}
     try:
         told = measure(configure(other if arguments.player else {}), arguments.split)
     except SelfplayError as error:

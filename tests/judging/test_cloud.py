@@ -28,8 +28,9 @@ from selfplay import judge as judge_command
 from selfplay.config import Config, from_flags
 from selfplay.game.problems import Problem
 from selfplay.judging.box.local import LocalBox
+from selfplay.judging.box.progress import Progress
 from selfplay.judging.box.tiers import Tier
-from selfplay.judging.box.wire import INFRA, Order
+from selfplay.judging.box.wire import INFRA
 from selfplay.judging.box.zygotes import BoxUnavailable
 from selfplay.judging.boxes import open_box as open_box_of
 from selfplay.judging.cases import Execution, Limits, Task
@@ -291,11 +292,9 @@ FAULTS: dict[str, tuple[str, Action]] = {
     "half an answer": ("read", server_module.content(lambda data: data[: len(data) // 2])),
     "noise for an answer": ("read", server_module.content(lambda data: os.urandom(len(data)))),
     "an empty answer": ("read", server_module.content(lambda data: b"")),
-    "frames cut short inside a record": (
+    "a child without an end": (
         "read",
-        server_module.content(
-            lambda data: struct.pack("!cII", b"A", 0, 5) + b"R\0\0\0\1" + struct.pack("!cII", b"Z", 1, 0)
-        ),
+        server_module.content(lambda data: record(b"B", 0) + record(b"R", 0, b"L") + record(b"Z", 2)),
     ),
 }
 
@@ -371,45 +370,49 @@ def test_a_key_that_is_revoked_ends_in_infrastructure_errors_at_once(server: E2B
         server.key = server_module.KEY
 
 
+def record(kind: bytes, number: int, body: bytes = b"") -> bytes:
+    return struct.pack("!cII", kind, number, len(body)) + body
+
+
+def batch_of(*tasks: Task) -> Batch:
+    everyone = [Progress(index, task) for index, task in enumerate(tasks)]
+    return Batch(tuple((progress, tuple(progress.orders())) for progress in everyone), 1.0)
+
+
 def test_no_end_of_an_answer_can_be_missing() -> None:
-    batch = Batch((Order(0, 0, 2),), (TASK,), 1.0)
-    reports = [b"P", b"W", b"L", b"V" + bytes(8) + b"3", b"V" + bytes(8) + b"50"]
-    frames = b"".join(struct.pack("!cI", b"R", len(body)) + body for body in reports)
-    end = struct.pack("!BiIdd", 0, 0, 5, 0.0, 0.0)
-    frames += struct.pack("!cI", b"E", len(end)) + end
-    data = struct.pack("!cII", b"A", 0, len(frames)) + frames + struct.pack("!cII", b"Z", 1, 2) + b"{}"
-    assert [one.value for one in batch.answers(records_of(data))[0].executions] == SUMS
+    reports = [b"L", b"V" + bytes(8) + b"3", b"V" + bytes(8) + b"50"]
+    end = struct.pack("!BiIdd", 0, 0, 3, 0.0, 0.0)
+    data = b"".join([record(b"B", 0), *(record(b"R", 0, body) for body in reports), record(b"E", 0, end)])
+    data += record(b"Z", 5, b"{}")
+    (answer,), _ = batch_of(TASK).answers(records_of([data]))
+    assert [one.value for one in answer.settled[0][0]] == SUMS
     for length in range(len(data)):
         with pytest.raises(ValueError):
-            Batch((Order(0, 0, 2),), (TASK,), 1.0).answers(records_of(data[:length]))
+            batch_of(TASK).answers(records_of([data[:length]]))
 
 
 def hello(**missing: str) -> bytes:
-    """An answer without orders, from a sandbox that lacks these walls."""
+    """What a zygote says of itself that lacks these walls."""
     walls = dict.fromkeys(("no_new_privs", "landlock", "seccomp", "user"), "") | missing
-    text = json.dumps({"walls": walls}).encode()
-    return struct.pack("!cII", b"Z", 0, len(text)) + text
+    return json.dumps({"walls": walls}).encode()
 
 
 def test_a_sandbox_says_which_walls_it_lacks() -> None:
-    assert inside(records_of(hello())).name == "jailed"
-    assert (
-        str(inside(records_of(hello(landlock="not in this kernel"))))
-        == "confined (missing landlock: not in this kernel)"
-    )
+    assert inside(hello()).name == "jailed"
+    assert str(inside(hello(landlock="not in this kernel"))) == "confined (missing landlock: not in this kernel)"
 
 
 @pytest.mark.parametrize("text", [b"", b"{}", b"[]", b'{"walls": 3}'])
 def test_a_sandbox_that_does_not_say_so_is_refused(text: bytes) -> None:
     with pytest.raises(ValueError):
-        inside(records_of(struct.pack("!cII", b"Z", 0, len(text)) + text))
+        inside(text)
 
 
 def test_walls_that_are_missing_in_the_cloud_are_announced_once(
     server: E2BServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     low = Tier("confined", (("landlock", "not in this kernel"),))
-    monkeypatch.setattr(machine, "inside", lambda records: low)
+    monkeypatch.setattr(machine, "inside", lambda hello: low)
     said = Said()
     with open_box(server, said) as box:
         box.run([TASK])

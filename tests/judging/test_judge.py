@@ -9,7 +9,7 @@ import pytest
 
 from selfplay.game.problems import Problem
 from selfplay.judging.box.local import LocalBox
-from selfplay.judging.cases import Case, Execution, Limits, Task
+from selfplay.judging.cases import Box, Case, Execution, Limits, Task
 from selfplay.judging.execute import execute_tests, validate_tests_against_solution
 from selfplay.judging.judge import Job, Judge
 from selfplay.judging.reading import read_cases
@@ -24,7 +24,7 @@ def box() -> Iterator[LocalBox]:
         yield box
 
 
-class Counting:
+class Counting(Box):
     """A box that passes tasks on, remembers them, and fails the first `failures` calls."""
 
     def __init__(self, box: LocalBox, failures: int = 0) -> None:
@@ -32,11 +32,11 @@ class Counting:
         self.calls: list[list[Task]] = []
         self.tier = box.tier
 
-    def run(self, tasks: Sequence[Task]) -> list[tuple[Execution, ...]]:
+    def stream(self, tasks: Sequence[Task]) -> Iterator[tuple[int, tuple[Execution, ...]]]:
         self.calls.append(list(tasks))
         if len(self.calls) <= self.failures:
-            return [(Execution("infra_error"),) * len(task.inputs) for task in tasks]
-        return self.box.run(tasks)
+            return iter([(i, (Execution("infra_error"),) * len(task.inputs)) for i, task in enumerate(tasks)])
+        return self.box.stream(tasks)
 
     def close(self) -> None: ...
 
@@ -90,10 +90,51 @@ def test_a_second_run_that_disagrees_is_told(box: LocalBox, caplog: pytest.LogCa
     assert "os.urandom" in caplog.text
 
 
+MEMO = "seen = {}\ndef add(a, b):\n    if a not in seen: seen[a] = a + b\n    return seen[a]"
+
+
+def test_a_program_whose_verdicts_depend_on_order_runs_a_case_per_child(box: LocalBox) -> None:
+    judge = Judge(box)
+    told = cases("add(1, 2) == 3", "add(1, 5) == 6")
+    assert judge.matrix("add", [MEMO, ADD], told).verdicts == (("passed", "passed"), ("passed", "passed"))
+    assert judge.order_dependent == 1
+
+
+def test_a_program_without_state_is_called_in_one_order(box: LocalBox) -> None:
+    counting = Counting(box)
+    judge = Judge(counting, recheck=0.0)
+    judge.matrix("add", [ADD, WRONG], cases("add(1, 2) == 3", "add(1, 5) == 6"))
+    assert len(counting.calls) == 1
+    assert judge.order_dependent == 0
+
+
+def test_a_reference_that_remembers_meets_each_case_afresh(box: LocalBox) -> None:
+    problem = Problem("add", "Add.", "add", "def add(a, b):", (), MEMO)
+    told = cases("add(1, 2) == 3", "add(1, 5) == 6")
+    assert Judge(box).admit([(problem, [told])])[0][0].admitted == told
+
+
+def test_suites_of_a_problem_are_admitted_apart(box: LocalBox) -> None:
+    problem = Problem("add", "Add.", "add", "def add(a, b):", (), ADD)
+    one, other = cases("add(1, 2) == 3"), cases("add(1, 2) == 3", "add(2, 2) == 5")
+    own = Judge(box).admit([(problem, [one, other])])[0]
+    assert [[refusal and refusal.reason for refusal in each.refusals] for each in own] == [[None], [None, "reference"]]
+
+
+def test_why_a_program_does_not_load_is_told(box: LocalBox) -> None:
+    broken = ["def add(a, b):\n    return a +", "import nothing_of_the_sort\ndef add(a, b): return a + b", ADD]
+    matrix = Judge(box).matrix("add", broken, cases("add(1, 2) == 3"))
+    assert "SyntaxError" in matrix.why[0]
+    assert "line 2" in matrix.why[0]
+    assert "ModuleNotFoundError" in matrix.why[1]
+    assert "nothing_of_the_sort" in matrix.why[1]
+    assert matrix.why[2] == ""
+
+
 def test_the_reference_admits_what_it_passes(box: LocalBox) -> None:
     problem = Problem("add", "Add.", "add", "def add(a, b):", (), ADD)
     told = cases("add(1, 2) == 3", "add(2, 2) == 5")
-    (admission,) = Judge(box).admit([(problem, told)])
+    [[admission]] = Judge(box).admit([(problem, [told])])
     assert admission.admitted == told[:1]
     assert [refusal.reason for refusal in admission.refused] == ["reference"]
 
@@ -107,14 +148,14 @@ def add(a, b):
     return 3
 """
     problem = Problem("add", "Add.", "add", "def add(a, b):", (), slow)
-    (admission,) = Judge(box, Limits(cpu_seconds=0.6)).admit([(problem, cases("add(1, 2) == 3"))])
+    [[admission]] = Judge(box, Limits(cpu_seconds=0.6)).admit([(problem, [cases("add(1, 2) == 3")])])
     assert [refusal.reason for refusal in admission.refused] == ["slow"]
 
 
 def test_without_a_reference_all_cases_are_admitted(box: LocalBox) -> None:
     problem = Problem("add", "Add.", "add", "def add(a, b):", ())
     told = cases("add(1, 2) == 3", "add(2, 2) == 5")
-    assert Judge(box).admit([(problem, told)])[0].admitted == told
+    assert Judge(box).admit([(problem, [told])])[0][0].admitted == told
 
 
 def test_execute_tests_counts_and_tells_details() -> None:

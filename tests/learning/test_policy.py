@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+from contextlib import suppress
+from functools import partialmethod
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import torch
 
 from selfplay.game.episode import ROLES, Role
 from selfplay.game.players import Sampling
+from selfplay.learning.policy import swap
 from selfplay.learning.policy.errors import PolicyError
 from selfplay.learning.policy.player import Policy, PolicySettings, open_policy
 from tests.learning.conftest import build_model, request, stir
@@ -114,6 +117,41 @@ def test_adapters_survive_a_round_trip_to_disk(policy: Policy, tokenizer: Any, t
     assert [other.digest(role) for role in ROLES] == [policy.digest(role) for role in ROLES]
     assert sorted(path.name for path in (tmp_path / "adapters").iterdir() if path.is_dir()) == sorted(ROLES)
     assert not (tmp_path / "adapters.old").exists()
+
+
+def test_the_weights_may_be_read_by_whom_other_files_may_be(policy: Policy, tmp_path: Path) -> None:
+    policy.save(tmp_path)
+    modes = {path.stat().st_mode for path in (tmp_path / "adapters").rglob("*") if path.is_file()}
+    (tmp_path / "other").write_text("")
+    assert modes == {(tmp_path / "other").stat().st_mode}
+
+
+@pytest.mark.parametrize("offered", [True, False])
+def test_a_save_that_is_killed_anywhere_leaves_a_folder_that_loads(
+    policy: Policy, tokenizer: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, offered: bool
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    policy.save(tmp_path)
+    if not offered:
+        monkeypatch.setattr(swap, "exchange", lambda one, other: False)
+    for survived in range(9):
+        left = [survived]
+
+        def dying(self: Path, target: Path, call: Any, left: list[int] = left) -> Path:
+            if not left[0]:
+                raise Killed
+            left[0] -= 1
+            return call(self, target)
+
+        with monkeypatch.context() as patch:
+            for name in ("rename", "replace"):
+                patch.setattr(Path, name, partialmethod(dying, call=getattr(Path, name)))
+            with suppress(Killed):
+                policy.save(tmp_path)
+        Policy(build_model(), tokenizer, PolicySettings(rank=4, alpha=8)).load(tmp_path)
+    assert left[0] > 0  # the last save came through
 
 
 def test_loaded_adapters_are_what_is_sampled(policy: Policy, tokenizer: Any, tmp_path: Path) -> None:

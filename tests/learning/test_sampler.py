@@ -11,6 +11,7 @@ import torch
 from selfplay.game.players import Completion, Request, Sampling
 from selfplay.learning.policy import qwen2
 from selfplay.learning.policy.draw import pick, turn_seed, uniforms
+from selfplay.learning.policy.errors import PolicyError
 from selfplay.learning.policy.player import Policy, PolicySettings
 from selfplay.learning.policy.sampler import Decoder, Limits, PrefixCache
 from tests.learning.conftest import build_model, request, stir
@@ -148,6 +149,24 @@ def test_a_conversation_stops_at_the_models_last_position(policy: Policy) -> Non
     near, full, short = decoder(policy, ends=frozenset()).complete(asked, Sampling(1.0, 10))
     assert (len(near.ids), near.truncated, len(short.ids)) == (3, True, 10)
     assert (full.ids, full.truncated) == ((), True)
+
+
+def test_the_decoder_for_every_model_stops_there_too(tokenizer: Any) -> None:
+    slow = stir(Policy(build_model(), tokenizer, PolicySettings(rank=4, fast=False)))
+    slow.chat.end_ids = frozenset()
+    longest = slow.model.config.max_position_embeddings
+    asked = [request((5,) * (longest - 3)), request((6,) * longest, branch=1), request((7, 8), branch=2)]
+    near, full, short = slow.complete("generator", asked, Sampling(1.0, 10))
+    assert (len(near.ids), near.truncated, len(short.ids)) == (3, True, 10)
+    assert (full.ids, full.truncated) == ((), True)
+
+
+@pytest.mark.parametrize("fast", [None, False])
+def test_a_model_that_overflows_is_refused_at_its_first_token(tokenizer: Any, fast: bool | None) -> None:
+    policy = Policy(build_model(), tokenizer, PolicySettings(rank=4, fast=fast))
+    policy.model.get_output_embeddings().weight.data[7] = float("inf")
+    with pytest.raises(PolicyError, match="log-probability of a token is nan"):
+        policy.complete("generator", [request((5, 6))], Sampling(1.0, 3))
 
 
 def test_the_cache_finds_the_longest_common_prefix_and_forgets_the_oldest() -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 import torch
 
+from selfplay.config import Config
 from selfplay.game.episode import ROLES
 from selfplay.game.players import Sampling
 from selfplay.learning.policy.errors import PolicyError
@@ -157,7 +159,8 @@ def test_the_kl_estimate_is_zero_for_the_base_and_positive_else() -> None:
 
 
 def test_importance_weights_are_truncated_and_one_where_unknown() -> None:
-    weights = importance(torch.log(torch.tensor([0.5, 0.9, 0.1])), torch.log(torch.tensor([0.25, 0.1, math.nan])), 3.0)
+    trainer, known = torch.log(torch.tensor([0.5, 0.9, 0.1])), torch.tensor([True, True, False])
+    weights = importance(trainer, torch.log(torch.tensor([0.25, 0.1])), known, 3.0)
     assert torch.allclose(weights, torch.tensor([2.0, 3.0, 1.0]))
 
 
@@ -196,6 +199,30 @@ def test_a_sampler_that_disagrees_stops_the_run_before_anything_moves(policy: Po
     assert policy.digest("generator") == before
 
 
+def test_the_way_out_of_a_disagreement_is_a_flag_that_exists(policy: Policy) -> None:
+    with pytest.raises(PolicyError) as raised:
+        clipped_update(policy, "generator", [replace(SAMPLES[3], spans=(Span(1, 4, 2.0, (-9.0,) * 3),))], SETTINGS)
+    named = re.findall(r"--([\w-]+)", str(raised.value))
+    assert named
+    assert all(name.replace("-", "_") in {each.name for each in fields(Config)} for name in named)
+
+
+def test_a_gradient_that_is_not_finite_moves_nothing_and_is_said(policy: Policy) -> None:
+    parameter = next(iter(policy.adapters.parameters["generator"].values()))
+    sound = parameter.detach().clone()
+    with torch.no_grad():
+        parameter.view(-1)[0] = math.inf
+    policy.adapters.touch("generator")
+    before = policy.digest("generator")
+    assert clipped_update(policy, "generator", SAMPLES, SETTINGS).skipped
+    assert policy.digest("generator") == before
+    with torch.no_grad():
+        parameter.copy_(sound)
+    stats = clipped_update(policy, "generator", SAMPLES, SETTINGS)
+    assert not stats.skipped
+    assert math.isfinite(stats.grad_norm)
+
+
 def test_without_scored_tokens_no_optimizer_moves(policy: Policy) -> None:
     before = policy.digest("generator")
     stats = clipped_update(policy, "generator", [Sample((5, 6, 7), ())], SETTINGS)
@@ -225,6 +252,8 @@ def test_gradients_are_clipped_to_the_norm(policy: Policy) -> None:
         (Span(5, 21, 1.0), "outside 1:20"),
         (Span(5, 8, 1.0, (0.1,)), "one per token"),
         (Span(5, 8, math.nan), "mask such turns"),
+        (Span(5, 8, 1.0, (-1.0, -math.inf, -1.0)), "is -inf; leave out what the sampler did not give"),
+        (Span(5, 8, 1.0, (-1.0, math.nan, -1.0)), "is nan; leave out"),
     ],
 )
 def test_a_span_that_cannot_be_scored_is_named(policy: Policy, span: Span, message: str) -> None:

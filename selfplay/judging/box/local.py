@@ -7,14 +7,16 @@ environment, ships the code of the top-level folder `sandbox/` to it as text, an
     box = LocalBox(workers=2)
     box.run([Task(source, "add", ('["t",1,2]',))])   ->  [(Execution("returned", "3", ...),)]
 
-What a child leaves undone (it crashed, hung, flooded) goes into a new order without the case that did it. A zygote that
-dies is replaced and its orders are tried once more; after that their cases are `infra_error`. Nothing in `run` raises.
+What a child leaves undone (it crashed, hung, flooded) goes into a new order without the case that did it (progress.py). A
+zygote that dies is replaced and its order is tried once more; after that the program's remaining cases are
+`infra_error`, never raised. What is held in memory is what is in flight: the answers of at most two programs a worker.
 Left out: Windows, which has none of the walls (use WSL or E2B).
 """
 
 from __future__ import annotations
 
 import atexit
+import contextlib
 import itertools
 import os
 import selectors
@@ -24,12 +26,13 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 
+from selfplay.judging.box.progress import Progress
 from selfplay.judging.box.tiers import Tier, tier_of
-from selfplay.judging.box.wire import INFRA, BoxFailed, Order, allowance, conclude, frames, orders, pack
+from selfplay.judging.box.wire import Ending, Order, conclude, frames
 from selfplay.judging.box.zygotes import BoxUnavailable, Zygote
-from selfplay.judging.cases import Execution, Task
+from selfplay.judging.cases import Box, Execution, Task
 
 _AHEAD = 2  # orders a zygote may hold: one runs, one waits in the pipe
 _PATIENCE = 30.0  # seconds beyond every limit after which a silent zygote is given up
@@ -45,7 +48,7 @@ def _close_all() -> None:
         box.close()
 
 
-class LocalBox:
+class LocalBox(Box):
     """Runs tasks on `workers` zygotes. `tier` names what confines them, `confinement` says it in full.
 
     `jail=False` leaves the walls out, for demonstrations. Raises BoxUnavailable where nothing can be started.
@@ -58,6 +61,8 @@ class LocalBox:
             raise ValueError(f"workers is {workers}, it must be at least 1")
         self._jail = jail
         self._lock = threading.Lock()
+        self._streaming: int | None = None  # the thread that has taken a part of a stream and works on it
+        self._running: Generator[tuple[int, tuple[Execution, ...]]] | None = None
         self._slots: list[list[Zygote]] = [[] for _ in range(workers)]
         first = Zygote((), jail)
         self._slots[0].append(first)
@@ -74,10 +79,20 @@ class LocalBox:
         """The zygotes' process ids."""
         return [zygote.process.pid for slot in self._slots for zygote in slot]
 
-    def run(self, tasks: Sequence[Task]) -> list[tuple[Execution, ...]]:
-        """One execution per input of each task, in order. Failures of the box are `infra_error`, never raised."""
+    def stream(self, tasks: Sequence[Task]) -> Iterator[tuple[int, tuple[Execution, ...]]]:
+        """See Box. Raises RuntimeError where this thread has begun another stream and not finished it."""
+        if self._streaming == threading.get_ident():
+            raise RuntimeError("this box is in the middle of a stream: take all of it, or close it, before the next")
         with self._lock:
-            return _Run(self._slots, tasks, self._start).finish()
+            self._running = _Run(self._slots, tasks, self._start).stream()
+            try:
+                for told in self._running:
+                    self._streaming = threading.get_ident()
+                    yield told
+                    self._streaming = None
+            finally:
+                self._streaming = None
+                self._running.close()
 
     def _start(self, imports: tuple[str, ...]) -> Zygote:
         """A further zygote; one that came up with weaker walls than the first is refused."""
@@ -88,8 +103,11 @@ class LocalBox:
         return zygote
 
     def close(self) -> None:
-        """Ends the zygotes and whatever runs in them. A later `run` starts new ones."""
-        with self._lock:
+        """Ends the zygotes, whatever runs in them, and a stream that this thread has left. Later tasks start new ones."""
+        left = self._streaming == threading.get_ident()
+        if left and self._running:
+            self._running.close()
+        with contextlib.nullcontext() if left else self._lock:
             for slot in self._slots:
                 while slot:
                     slot.pop().close()
@@ -102,27 +120,45 @@ class LocalBox:
 
 
 class _Run:
-    """One call of `run`: hands out orders, collects executions."""
+    """One call of `stream`: hands out orders, collects executions."""
 
     def __init__(self, slots: list[list[Zygote]], tasks: Sequence[Task], start: Start) -> None:
-        self.slots, self.tasks, self.start = slots, tasks, start
-        self.results: list[list[Execution | None]] = [[None] * len(task.inputs) for task in tasks]
-        self.waiting = deque(itertools.chain.from_iterable(map(orders, range(len(tasks)), tasks)))
+        self.slots, self.start = slots, start
+        self.waiting: deque[Order] = deque()
+        self.done: deque[Progress] = deque()  # what waits to be told
         self.selector = selectors.DefaultSelector()
         self.active: set[Zygote] = set()
+        for progress in itertools.starmap(Progress, enumerate(tasks)):
+            self._go_on(progress)
+        self.waiting.reverse()  # each was put in front
 
-    def finish(self) -> list[tuple[Execution, ...]]:
+    def stream(self) -> Generator[tuple[int, tuple[Execution, ...]]]:
         try:
-            while self.waiting or any(zygote.orders for zygote in self.active):
+            while self.waiting or self.done or any(zygote.orders for zygote in self.active):
                 self._hand_out()
+                yield from self._tell()
                 self._exchange()
-        except BaseException:  # an interrupt leaves half-told frames: no zygote can be used again
-            for zygote in [zygote for slot in self.slots for zygote in slot]:
-                self._discard(zygote)
+        except GeneratorExit:  # only between two exchanges: who holds no order has nothing half told
+            self._discard_all(lambda zygote: bool(zygote.orders))
+            raise
+        except BaseException:  # an interrupt, anywhere: no zygote can be used again
+            self._discard_all(lambda _: True)
             raise
         finally:
             self.selector.close()
-        return [tuple(execution or INFRA for execution in row) for row in self.results]
+
+    def _tell(self) -> Iterator[tuple[int, tuple[Execution, ...]]]:
+        """What is done. The time that it takes whoever asked is no zygote's silence."""
+        while self.done:
+            progress = self.done.popleft()
+            before = time.monotonic()
+            yield progress.index, tuple(progress.known)
+            for zygote in self.active:
+                zygote.deadline += time.monotonic() - before
+
+    def _discard_all(self, which: Callable[[Zygote], bool]) -> None:
+        for zygote in [zygote for slot in self.slots for zygote in slot if which(zygote)]:
+            self._discard(zygote)
 
     # ---- handing out ----
 
@@ -134,13 +170,14 @@ class _Run:
 
     def _give(self, slot: list[Zygote], order: Order) -> None:
         try:
-            zygote = self._zygote(slot, self.tasks[order.task].imports)
-            zygote.outgoing.append(memoryview(pack(self.tasks[order.task], order)))
-        except (BoxUnavailable, OSError, ValueError):
-            self._lose(order)
+            zygote = self._zygote(slot, order.task.imports)
+        except (BoxUnavailable, OSError):
+            order.owner.give_up()
+            self._go_on(order.owner)
             return
+        zygote.outgoing.append(memoryview(order.pack()))
         if not zygote.orders:
-            zygote.deadline = time.monotonic() + allowance(self.tasks[order.task], order) + _PATIENCE
+            zygote.deadline = time.monotonic() + order.allowance + _PATIENCE
         zygote.orders.append(order)
         self._write(zygote)
 
@@ -229,48 +266,39 @@ class _Run:
         elif kind == b"O":
             order.printed = body
         elif kind == b"E":
+            ending = Ending.of(body)
             zygote.orders.popleft()
-            self._conclude(order, body)
+            order.owner.settle(conclude(order, ending), ending)
+            self._go_on(order.owner)
+        elif kind == b"F":
+            zygote.orders.popleft()
+            self._again(order)
         else:
             raise ValueError(f"unknown frame {kind!r}")
         if zygote.orders:
-            following = zygote.orders[0]
-            zygote.deadline = time.monotonic() + allowance(self.tasks[following.task], following) + _PATIENCE
+            zygote.deadline = time.monotonic() + zygote.orders[0].allowance + _PATIENCE
 
     def _bury(self, zygote: Zygote) -> None:
-        """A zygote died or fell silent: its orders start over, the ones that had their second chance are lost."""
+        """A zygote died or fell silent: its orders start over. The one that it was at has had one of its two chances."""
         orders = list(zygote.orders)
         self._discard(zygote)
-        for order in reversed(orders):
-            self._again(order)
+        self.waiting.extendleft(reversed(orders[1:]))
+        if orders:
+            self._again(orders[0])
 
     def _again(self, order: Order) -> None:
-        order.attempts += 1
-        order.reports.clear()
-        order.printed = b""
-        if order.attempts < 2:
+        order.forget()
+        if order.owner.fail():
             self.waiting.appendleft(order)
         else:
-            self._lose(order)
+            self._go_on(order.owner)
 
-    def _lose(self, order: Order) -> None:
-        self._note(order, [INFRA] * order.count)
-
-    # ---- concluding ----
-
-    def _conclude(self, order: Order, end: bytes) -> None:
-        """Notes what became of the order's cases; the rest, after one that ended its child, goes into a new order."""
-        try:
-            executions = conclude(order, end, self.tasks[order.task])
-        except BoxFailed:
-            self._again(order)
-            return
-        self._note(order, executions)
-        if len(executions) < order.count:
-            self.waiting.appendleft(order.after(len(executions)))
-
-    def _note(self, order: Order, executions: list[Execution]) -> None:
-        self.results[order.task][order.first : order.first + len(executions)] = executions
+    def _go_on(self, progress: Progress) -> None:
+        """The task's next order; none where all of its cases are known."""
+        if progress.done:
+            self.done.append(progress)
+        else:
+            self.waiting.appendleft(next(progress.orders()))
 
 
 def probe() -> Tier:

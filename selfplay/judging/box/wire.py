@@ -10,71 +10,82 @@ import json
 import os
 import signal
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from selfplay.judging.cases import Execution, Task
 
+if TYPE_CHECKING:
+    from selfplay.judging.box.progress import Progress
+
 FRAME = struct.Struct("!cI")
-_ORDER = struct.Struct("!BIddQQI")
+_ORDER = struct.Struct("!BIddddQQQI")
 _END = struct.Struct("!BiIdd")
 _SECONDS = struct.Struct("!d")
-_EXITED, _CPU, _WALL = range(3)  # why a child ended; further reasons (stopped, flood) are crashes
-_BEFORE_CASES = 3  # reports of a child before its first case: order read, walls up, program loaded
-_LONGEST_ORDER = 256 << 20
+_EXITED, _CPU, _WALL, _STOPPED, _FLOOD, _TOTAL, _FULL = range(7)  # why a child ended
+_BEFORE_CASES = 1  # reports of a child before its first case: the program is loaded
+_PATIENCE, _PACE = 30.0, 256 << 10  # as in sandbox/watch.py: seconds, and bytes a second more, to read an order
 
 INFRA = Execution("infra_error")
+TOO_LARGE = Execution("raised", exception=("OutputTooLarge",))
 
 
 @dataclass(slots=True)
 class Order:
-    """Part of a task for one child: its cases from `first` on. `attempts` counts zygotes that died with it."""
+    """Part of a task for one child: its cases from `first` on, and what has come back so far."""
 
-    task: int
+    owner: Progress
     first: int
     count: int
-    attempts: int = 0
     reports: list[bytes] = field(default_factory=list)
     printed: bytes = b""
+    size: int = 0  # of its source and inputs, in characters
+    length: int = 0  # of its body, once it is packed
+
+    @property
+    def task(self) -> Task:
+        return self.owner.task
 
     def after(self, done: int) -> Order:
         """The order for the cases that are left when the first `done` are settled."""
-        return Order(self.task, self.first + done, self.count - done)
+        return Order(self.owner, self.first + done, self.count - done)
 
+    def pack(self) -> bytes:
+        """Header and body, in one piece: every further write wakes the zygote."""
+        task, limits, owner = self.task, self.task.limits, self.owner
+        inputs = task.inputs[self.first : self.first + self.count]
+        body = json.dumps([task.source, task.entry_point, inputs], separators=(",", ":")).encode()
+        self.length = len(body)
+        header = _ORDER.pack(
+            0 if task.entry_point else 1,
+            self.count,
+            limits.cpu_seconds,
+            _wall_seconds(task),
+            owner.cpu_seconds,
+            owner.wall_seconds,
+            limits.memory_mib << 20,
+            limits.output_bytes,
+            max(owner.room, 0),
+            len(body),
+        )
+        return header + body
 
-def orders(index: int, task: Task) -> Iterable[Order]:
-    if task.entry_point:
-        return [Order(index, 0, len(task.inputs))] if task.inputs else []
-    return [Order(index, first, 1) for first in range(len(task.inputs))]
+    def forget(self) -> None:
+        """Drops what has come back: the order starts over."""
+        self.reports.clear()
+        self.printed = b""
 
-
-def pack(task: Task, order: Order) -> bytes:
-    """The order's header and body, in one piece: every further write wakes the zygote."""
-    limits = task.limits
-    inputs = task.inputs[order.first : order.first + order.count]
-    body = json.dumps([task.source, task.entry_point, inputs], separators=(",", ":")).encode()
-    if len(body) > _LONGEST_ORDER:
-        raise ValueError(f"an order takes {len(body)} bytes, the limit is {_LONGEST_ORDER}")
-    header = _ORDER.pack(
-        0 if task.entry_point else 1,
-        order.count,
-        limits.cpu_seconds,
-        _wall_seconds(task),
-        limits.memory_mib << 20,
-        limits.output_bytes,
-        len(body),
-    )
-    return header + body
+    @property
+    def allowance(self) -> float:
+        """Wall-clock seconds within which a zygote must have ended the child of a packed order."""
+        cases = _wall_seconds(self.task) * (self.count + _BEFORE_CASES + 1)
+        return min(cases, self.owner.wall_seconds) + _PATIENCE + self.length / _PACE
 
 
 def _wall_seconds(task: Task) -> float:
     """The backstop: CPU time is what is limited, but a sleeping program uses none."""
     return 5.0 * task.limits.cpu_seconds + 1.0
-
-
-def allowance(task: Task, order: Order) -> float:
-    """Wall-clock seconds within which a zygote must have ended the order's child."""
-    return _wall_seconds(task) * (order.count + _BEFORE_CASES + 1)
 
 
 def frames(buffer: bytearray) -> Iterator[tuple[bytes, bytes]]:
@@ -92,29 +103,9 @@ def frames(buffer: bytearray) -> Iterator[tuple[bytes, bytes]]:
         del buffer[:position]
 
 
-class BoxFailed(Exception):
-    """A child ended before the program's code began: nothing can be said about the program."""
-
-
-def conclude(order: Order, end: bytes, task: Task) -> list[Execution]:
-    """What became of the order's cases, in order; shorter than the order where a new child must run the rest.
-
-    Raises BoxFailed, and struct.error for an end frame that is none.
-    """
-    ending = Ending(*_END.unpack(end))
-    kinds = [report[:1] for report in order.reports[:_BEFORE_CASES]]
-    if kinds[:2] != [b"P", b"W"]:
-        raise BoxFailed(b" ".join(order.reports[1:2]).decode("utf-8", "replace"))
-    if kinds[2:] != [b"L"]:
-        return [_not_loaded(order.reports[2:3])] * order.count
-    if not task.entry_point:
-        return [_program(order, ending, task)]
-    return _calls(order, ending, task)
-
-
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a child ended: why, its wait status, its reports, CPU and wall-clock seconds."""
+    """How a child ended: why, its wait status, its reports; CPU and wall-clock seconds of its program."""
 
     reason: int
     status: int
@@ -122,9 +113,19 @@ class Ending:
     cpu_seconds: float
     wall_seconds: float
 
+    @classmethod
+    def of(cls, frame: bytes) -> Ending:
+        """Raises struct.error for an end frame that is none."""
+        return cls(*_END.unpack(frame))
+
     @property
     def timed_out(self) -> bool:
-        return self.reason in (_CPU, _WALL) or self._signal == signal.SIGXCPU
+        return self.reason in (_CPU, _WALL, _TOTAL) or self._signal == signal.SIGXCPU
+
+    @property
+    def full(self) -> bool:
+        """Whether there was no room for an answer."""
+        return self.reason == _FULL
 
     @property
     def exit_status(self) -> int | None:
@@ -136,12 +137,31 @@ class Ending:
         return os.WTERMSIG(self.status) if self.reason == _EXITED and os.WIFSIGNALED(self.status) else None
 
 
+def conclude(order: Order, ending: Ending) -> list[Execution]:
+    """What became of the order's cases, in order; shorter than the order where a new child must run the rest."""
+    if order.reports[:1] != [b"L"]:
+        return [_not_loaded(order.reports[:1])] * order.count
+    if not order.task.entry_point:
+        return [_program(order, ending, order.task)]
+    return _calls(order, ending, order.task)
+
+
 def _calls(order: Order, ending: Ending, task: Task) -> list[Execution]:
     executions = [_call(report, task) for report in order.reports[_BEFORE_CASES : _BEFORE_CASES + order.count]]
     if len(executions) < order.count:
-        timed_out = Execution("timeout", seconds=task.limits.cpu_seconds)
-        executions.append(timed_out if ending.timed_out else Execution("crashed"))
+        executions.append(_unfinished(ending, task))
     return executions
+
+
+def _unfinished(ending: Ending, task: Task) -> Execution:
+    """The case at which a child ended."""
+    if ending.timed_out:
+        return timed_out(task)
+    return TOO_LARGE if ending.full else Execution("crashed")
+
+
+def timed_out(task: Task) -> Execution:
+    return Execution("timeout", seconds=task.limits.cpu_seconds)
 
 
 def _clamped(seconds: float, task: Task) -> float:
@@ -149,8 +169,14 @@ def _clamped(seconds: float, task: Task) -> float:
 
 
 def _not_loaded(reports: list[bytes]) -> Execution:
-    names = _names(reports[0][1:]) if reports and reports[0][:1] == b"N" else ()
-    return Execution("not_collected", exception=names)
+    """Why a program did not load, as far as it says so itself."""
+    try:
+        names, said, line = json.loads(reports[0][1:] if reports and reports[0][:1] == b"N" else b"")
+    except (ValueError, TypeError, RecursionError):
+        return Execution("not_collected")
+    where = f"line {line}" if type(line) is int and 0 < line < 1 << 31 else ""
+    detail = ", ".join(part for part in (str(said)[:200] if type(said) is str else "", where) if part)
+    return Execution("not_collected", exception=_strings(names), detail=detail)
 
 
 def _names(text: bytes) -> tuple[str, ...]:
@@ -158,6 +184,10 @@ def _names(text: bytes) -> tuple[str, ...]:
         names = json.loads(text)
     except (ValueError, RecursionError):
         return ()
+    return _strings(names)
+
+
+def _strings(names: object) -> tuple[str, ...]:
     return tuple(name for name in names if isinstance(name, str)) if isinstance(names, list) else ()
 
 
@@ -182,10 +212,10 @@ def _program(order: Order, ending: Ending, task: Task) -> Execution:
     text = order.printed[: task.limits.output_bytes].decode("utf-8", "replace")
     if ending.timed_out:
         return Execution("timeout", text, seconds=task.limits.cpu_seconds)
-    if ending.exit_status is None:
+    if ending.exit_status is None and not ending.full:
         return Execution("crashed", text, seconds=seconds)
-    if len(order.printed) > task.limits.output_bytes:
-        return Execution("raised", text, ("OutputTooLarge",), seconds)
+    if ending.full or len(order.printed) > task.limits.output_bytes:
+        return Execution("raised", text, TOO_LARGE.exception, seconds)
     if ending.exit_status == 0:
         return Execution("returned", text, seconds=seconds)
     return Execution("raised", text, _raised(order), seconds)

@@ -3,9 +3,10 @@
     with E2BBox(CloudSettings(size=4)) as box:
         box.run([Task(source, "add", ('["t",1,2]',))])   ->  [(Execution("returned", "3", ...),)]
 
-Orders are the local box's; a batch of them goes to each sandbox, and what a batch leaves out goes into a later one. A
-sandbox that fails in any way is ended, and its orders are tried once more in another; after that their cases are
-`infra_error`. `run` never raises. What costs money is announced: each kind of trouble once, and at `close` the
+Orders are the local box's; a batch of programs goes to each sandbox, and what a batch leaves out goes into a later one. A
+sandbox that fails in any way is ended, and its programs are tried once more in another; after that their cases are
+`infra_error`, never raised. What is held in memory is the answers of the batches that are out, and no further one is
+begun while many programs wait to be taken. What costs money is announced: each kind of trouble once, and at `close` the
 sandbox-seconds that were used.
 """
 
@@ -19,19 +20,21 @@ import sys
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 
+from selfplay.judging.box.progress import Progress
 from selfplay.judging.box.tiers import Tier
-from selfplay.judging.box.wire import INFRA, Order, orders
+from selfplay.judging.box.wire import Order
 from selfplay.judging.box.zygotes import BoxUnavailable
-from selfplay.judging.cases import Execution, Task
+from selfplay.judging.cases import Box, Execution, Task
 from selfplay.judging.cloud.batch import MAX_BYTES, MAX_ORDERS, Answer, Batch
 from selfplay.judging.cloud.faults import Fault, Kind
 from selfplay.judging.cloud.pool import Pool
 from selfplay.judging.cloud.settings import CloudSettings
 
 _SMALLEST_BATCH = 16  # orders: fewer are not worth a sandbox of their own
+_UNTOLD = 64  # programs that are done and that nobody has taken: more are not run meanwhile
 _NO_PACKAGE = 'E2B needs its SDK: pip install "selfplay[e2b]"'
 _NO_KEY = (
     'E2B needs a key: set E2B_API_KEY to one from https://e2b.dev/dashboard?tab=keys (and pip install "selfplay[e2b]"), '
@@ -59,7 +62,7 @@ class CloudUnavailable(BoxUnavailable):
         self.passing = passing
 
 
-class E2BBox:
+class E2BBox(Box):
     """Runs tasks in E2B sandboxes, created when there is something to run. Safe to use from several threads.
 
     Raises BoxUnavailable where the SDK or the key is missing, the key is refused, or E2B does not answer.
@@ -71,7 +74,6 @@ class E2BBox:
         self.settings = settings or CloudSettings()
         self._announce = announce
         self._announced: set[object] = set()
-        self._lock = threading.Lock()
         self._saying = threading.Lock()  # what is said once is asked by several threads
         self._shown = 0.0
         self.inside: Tier | None = None  # how the sandboxes confine programs, by their own word; None before the first
@@ -95,10 +97,9 @@ class E2BBox:
         """Sandboxes created so far."""
         return self._pool.created
 
-    def run(self, tasks: Sequence[Task]) -> list[tuple[Execution, ...]]:
-        """One execution per input of each task, in order. Failures of the cloud are `infra_error`, never raised."""
-        with self._lock:
-            return _Run(self._pool, tasks, self.settings, self._tell, self._look).finish()
+    def stream(self, tasks: Sequence[Task]) -> Iterator[tuple[int, tuple[Execution, ...]]]:
+        """See Box. Failures of the cloud are `infra_error`, never raised."""
+        yield from _Run(self._pool, tasks, self.settings, self._tell, self._look).stream()
 
     def _tell(self, fault: Fault) -> None:
         """Announces a kind of trouble the first time that it comes up."""
@@ -147,7 +148,7 @@ def _unavailable(fault: Fault) -> str:
 
 
 class _Run:
-    """One call of `run`: threads take batches of waiting orders, each to a sandbox, until all is settled."""
+    """One call of `stream`: threads take batches of waiting programs, each to a sandbox, until all is settled."""
 
     def __init__(
         self,
@@ -157,118 +158,127 @@ class _Run:
         tell: Callable[[Fault], None],
         look: Callable[[Tier | None], None],
     ) -> None:
-        self.pool, self.tasks, self.settings, self.tell, self.look = pool, tasks, settings, tell, look
-        self.results: list[list[Execution | None]] = [[None] * len(task.inputs) for task in tasks]
-        self.waiting = deque(itertools.chain.from_iterable(map(orders, range(len(tasks)), tasks)))
+        self.pool, self.settings, self.tell, self.look = pool, settings, tell, look
+        everything = [Progress(index, task) for index, task in enumerate(tasks)]
+        self.waiting = deque(progress for progress in everything if not progress.done)
+        self.done = deque(progress for progress in everything if progress.done)  # what waits to be told
         self.changed = threading.Condition()
         self.out = 0  # batches that are being run
         self.stopped = False
-        share = -(-len(self.waiting) // settings.size)
-        self.batch_size = min(max(share, _SMALLEST_BATCH), MAX_ORDERS)
+        orders = sum(sum(1 for _ in progress.orders()) for progress in self.waiting)
+        self.batch_size = min(max(-(-orders // settings.size), _SMALLEST_BATCH), MAX_ORDERS)
+        self.threads = min(settings.size, -(-orders // self.batch_size), len(self.waiting))
 
-    def finish(self) -> list[tuple[Execution, ...]]:
-        threads = min(self.settings.size, -(-len(self.waiting) // self.batch_size))
-        if threads:
-            with ThreadPoolExecutor(threads, "e2b") as executor:
-                running = [executor.submit(self._work) for _ in range(threads)]
-                try:
-                    wait(running)
-                except BaseException:  # an interrupt: what the threads wait for is ended under them
-                    self.stopped = True
-                    self.pool.close()
-                    raise
-            for each in running:
-                each.result()
-        return [tuple(execution or INFRA for execution in row) for row in self.results]
+    def stream(self) -> Iterator[tuple[int, tuple[Execution, ...]]]:
+        with ThreadPoolExecutor(max(self.threads, 1), "e2b") as executor:
+            running = [executor.submit(self._work) for _ in range(self.threads)]
+            try:
+                while progress := self._next_done(running):
+                    yield progress.index, tuple(progress.known)
+            except (
+                BaseException
+            ):  # an interrupt, or nobody wants the rest: what the threads wait for is ended under them
+                self._stop()
+                self.pool.close()
+                raise
+        for each in running:
+            each.result()
+
+    def _next_done(self, running: Sequence[Future[None]]) -> Progress | None:
+        """A program that is done; waits for one. None where nothing is left."""
+        with self.changed:
+            while not self.done and not all(each.done() for each in running):
+                self.changed.wait(0.2)  # a thread that fails says nothing
+            told = self.done.popleft() if self.done else None
+            self.changed.notify_all()
+            return told
+
+    def _stop(self) -> None:
+        with self.changed:
+            self.stopped = True
+            self.changed.notify_all()
 
     # ---- a thread ----
 
     def _work(self) -> None:
         while batch := self._next():
-            undone = list(batch.orders)
             try:
-                undone = self._serve(batch)
+                self._serve(batch)
             finally:
-                self._done(undone)
+                self._put_back(batch)
 
     def _next(self) -> Batch | None:
-        """Waiting orders with the same imports; waits while others may still put some back. None at the end."""
+        """A batch of waiting programs; waits while others may still put some back, or too much waits to be told. None at
+        the end."""
         with self.changed:
-            while not self.waiting and self.out and not self.stopped:
+            while not self.stopped and ((not self.waiting and self.out) or len(self.done) > _UNTOLD):
                 self.changed.wait(1.0)
             if not self.waiting or self.stopped:
                 return None
             self.out += 1
-            chosen = self._choose()
-        return Batch(tuple(chosen), tuple(self.tasks[order.task] for order in chosen), self.settings.batch_seconds)
+            return Batch(tuple(self._choose()), self.settings.batch_seconds)
 
-    def _choose(self) -> list[Order]:
-        imports = self.tasks[self.waiting[0].task].imports
-        chosen: list[Order] = []
-        passed: list[Order] = []
-        size = 0
-        while self.waiting and len(chosen) < self.batch_size and size < MAX_BYTES:
-            order = self.waiting.popleft()
-            task = self.tasks[order.task]
-            own = len(task.source) + sum(map(len, task.inputs))
-            if task.imports != imports or (chosen and size + own > MAX_BYTES):
-                passed.append(order)
-                continue
-            size += own
-            chosen.append(order)
+    def _choose(self) -> list[tuple[Progress, tuple[Order, ...]]]:
+        imports = self.waiting[0].task.imports
+        chosen: list[tuple[Progress, tuple[Order, ...]]] = []
+        passed: list[Progress] = []
+        room, size = self.batch_size, 0
+        while self.waiting and room > 0 and size < MAX_BYTES:
+            progress = self.waiting.popleft()
+            orders: list[Order] = []
+            for order in itertools.islice(progress.orders(), room) if progress.task.imports == imports else ():
+                if (chosen or orders) and size + order.size > MAX_BYTES:
+                    break
+                size += order.size
+                orders.append(order)
+            room -= len(orders)
+            if orders:
+                chosen.append((progress, tuple(orders)))
+            else:
+                passed.append(progress)
         self.waiting.extendleft(reversed(passed))
         return chosen
 
-    def _serve(self, batch: Batch) -> list[Order]:
-        """Runs a batch. Returns the orders that must wait for another one."""
-        if self.stopped:
-            return []
+    def _serve(self, batch: Batch) -> None:
+        """Runs a batch, and notes in each program what became of it."""
+        everyone = [progress for progress, _ in batch.programs]
         try:
             machine = self.pool.take(batch.limit)
         except Fault as fault:
             self.tell(fault)
-            return []  # there is no cloud: they stay infra_error
+            for progress in everyone:
+                progress.give_up()  # there is no cloud
+            return
         try:
             answers = machine.run(batch)
         except Fault as fault:
             self.pool.discard(machine)
             self.tell(fault)
-            return self._again(batch.orders)
-        except ValueError:  # an order too long to be sent; such a one is alone in its batch
-            self.pool.give_back(machine)
-            return []
+            for progress in everyone:
+                progress.fail()
+            return
         self.look(machine.inside)
         self.pool.give_back(machine)
-        return self._settle(batch, answers)
+        self._settle(everyone, answers)
 
-    def _done(self, undone: Sequence[Order]) -> None:
+    def _settle(self, everyone: Sequence[Progress], answers: Sequence[Answer]) -> None:
+        for progress, answer in zip(everyone, answers, strict=True):
+            for executions, ending in answer.settled:
+                progress.settle(executions, ending)
+            if answer.given_up and not progress.done:
+                self.tell(Fault(Kind.LOST, f"a program could not be run: {answer.given_up}"))
+                progress.fail()
+        if not any(answer.settled or answer.given_up for answer in answers):
+            for progress in everyone:
+                progress.fail()
+
+    def _put_back(self, batch: Batch) -> None:
+        """What is done waits to be told, the rest for another batch."""
         with self.changed:
             self.out -= 1
-            self.waiting.extendleft(undone)
+            for progress, _ in reversed(batch.programs):
+                if progress.done:
+                    self.done.append(progress)
+                else:
+                    self.waiting.appendleft(progress)
             self.changed.notify_all()
-
-    # ---- results ----
-
-    def _settle(self, batch: Batch, answers: Sequence[Answer]) -> list[Order]:
-        undone: list[Order] = []
-        for order, answer in zip(batch.orders, answers, strict=True):
-            done = len(answer.executions)
-            self.results[order.task][order.first : order.first + done] = answer.executions
-            if done == order.count:
-                continue
-            rest = order.after(done) if done else order
-            if answer.given_up:
-                self.tell(Fault(Kind.LOST, f"a program could not be run: {answer.given_up}"))
-                undone += self._again([rest])
-            else:
-                undone.append(rest)
-        untouched = not any(answer.executions or answer.given_up for answer in answers)
-        return self._again(undone) if untouched else undone
-
-    def _again(self, failed: Sequence[Order]) -> list[Order]:
-        """The orders for their second try, without those that have had it."""
-        for order in failed:
-            order.attempts += 1
-            order.reports.clear()
-            order.printed = b""
-        return [order for order in failed if order.attempts < 2]

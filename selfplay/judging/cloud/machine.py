@@ -7,6 +7,7 @@ with an open stream (a cut connection would lose what it holds; three requests c
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from selfplay.judging.box.tiers import Tier
@@ -36,7 +37,7 @@ class Machine:
         return self.sandbox.sandbox_id
 
     def run(self, batch: Batch) -> list[Answer]:
-        """One answer per order. Raises Fault."""
+        """One answer per program. Raises Fault."""
         packed = batch.pack()
         if not self.installed:
             for name, content in box_files().items():
@@ -45,30 +46,30 @@ class Machine:
         self._write("orders", packed)
         with calling("running a batch"):
             self.sandbox.commands.run(_COMMAND, user="root", timeout=batch.limit)
-        data = self._read("answers", batch.most_bytes)
         try:
-            records = records_of(data)
-            self.inside = inside(records)
-            return batch.answers(records)
+            answers, hello = batch.answers(records_of(self._read("answers", batch.most_bytes)))
+            self.inside = inside(hello)
         except ValueError as error:
             raise Fault(Kind.LOST, f"reading a batch's answers: {error}") from None
+        return answers
 
     def _write(self, name: str, content: bytes) -> None:
         with calling(f"writing {name}"):
             timeout = self.settings.request_timeout
             self.sandbox.files.write(f"{_FOLDER}/{name}", content, user="root", request_timeout=timeout)
 
-    def _read(self, name: str, most: int) -> bytes:
-        data = bytearray()
+    def _read(self, name: str, most: int) -> Iterator[bytes]:
+        """The parts of a file as they come."""
+        size = 0
         with calling(f"reading {name}"):
             timeout = self.settings.request_timeout
             path = f"{_FOLDER}/{name}"
             with self.sandbox.files.read(path, format="stream", user="root", request_timeout=timeout) as parts:
                 for part in parts:
-                    data += part
-                    if len(data) > most:
+                    size += len(part)
+                    if size > most:
                         raise Fault(Kind.LOST, f"reading {name}: more than {most} bytes")
-        return bytes(data)
+                    yield part
 
     def seconds(self) -> float:
         """What it has cost so far, in sandbox-seconds."""

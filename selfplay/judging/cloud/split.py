@@ -5,7 +5,7 @@ Where the cloud fails and a fallback was asked for, programs run in the local bo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from selfplay.judging.box.local import LocalBox
 from selfplay.judging.box.zygotes import BoxUnavailable
@@ -49,7 +49,7 @@ def _open_home(workers: int) -> LocalBox:
         raise BoxUnavailable(f"{_NO_LOCAL} ({error})") from None
 
 
-class SplitBox:
+class SplitBox(Box):
     """Runs secret tasks on `home` and all others on `cloud`; its tier is the cloud's, for that is where candidates run.
 
     `home` None: a secret task raises BoxUnavailable. `fallback`: what the cloud fails is run at home.
@@ -67,25 +67,27 @@ class SplitBox:
         self.fallen_back = 0  # programs that ran at home because the cloud failed them
         self._announce = announce
 
-    def run(self, tasks: Sequence[Task]) -> list[tuple[Execution, ...]]:
-        """One execution per input of each task, in order. Raises BoxUnavailable for a secret that has no home."""
-        results: dict[int, tuple[Execution, ...]] = {}
-        secret = [index for index, task in enumerate(tasks) if task.secret]
+    def stream(self, tasks: Sequence[Task]) -> Iterator[tuple[int, tuple[Execution, ...]]]:
+        """See Box. Raises BoxUnavailable for a secret that has no home."""
+        yield from self._at_home(tasks, [index for index, task in enumerate(tasks) if task.secret])
         others = [index for index, task in enumerate(tasks) if not task.secret]
-        if secret:
-            results |= self._at_home(tasks, secret)
-        if others:
-            results |= zip(others, self.cloud.run([tasks[index] for index in others]), strict=True)
-        failed = [index for index in others if any(one.status == "infra_error" for one in results[index])]
-        if failed and self.fallback:
+        failed: list[int] = []
+        for place, row in self.cloud.stream([tasks[index] for index in others]) if others else ():
+            if self.fallback and any(one.status == "infra_error" for one in row):
+                failed.append(others[place])
+            else:
+                yield others[place], row
+        if failed:
             self._tell(len(failed))
-            results |= self._at_home(tasks, failed)
-        return [results[index] for index in range(len(tasks))]
+            yield from self._at_home(tasks, failed)
 
-    def _at_home(self, tasks: Sequence[Task], indices: Sequence[int]) -> dict[int, tuple[Execution, ...]]:
+    def _at_home(self, tasks: Sequence[Task], indices: Sequence[int]) -> Iterator[tuple[int, tuple[Execution, ...]]]:
+        if not indices:
+            return
         if self.home is None:
             raise BoxUnavailable(_NO_HOME)
-        return dict(zip(indices, self.home.run([tasks[index] for index in indices]), strict=True))
+        for place, row in self.home.stream([tasks[index] for index in indices]):
+            yield indices[place], row
 
     def _tell(self, count: int) -> None:
         if not self.fallen_back:

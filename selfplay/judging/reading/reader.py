@@ -15,27 +15,29 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from selfplay.game.problems import Problem, StdinTest
+from selfplay.judging.calls import parameters
 from selfplay.judging.cases import Case, Refusal
 from selfplay.judging.reading.budget import Budget, NotReadable
 from selfplay.judging.reading.expressions import ERRORS
 from selfplay.judging.reading.interpret import Evaluator, Scope
-from selfplay.judging.reading.pytests import why
-from selfplay.judging.reading.stating import MAX_CASES, Stated
-from selfplay.judging.reading.symbols import parameters, text_of
+from selfplay.judging.reading.refusals import refusal, why
+from selfplay.judging.reading.stating import MAX_SOURCE, Stated
+from selfplay.judging.reading.symbols import text_of
 from selfplay.judging.reading.testcode import Module, Unit
 from selfplay.judging.values import MAX_BYTES
 
-__all__ = ["Reading", "problem_cases", "read_cases", "read_stdin_cases"]
+__all__ = ["MAX_CASES", "Reading", "problem_cases", "read_cases", "read_stdin_cases"]
 
-MAX_SOURCE = 2_000  # characters of a case's text that are kept
+MAX_CASES = 1_024  # of one text
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a text of tests holds: cases, and what is none and why."""
+    """What a text of tests holds: cases, and what is none and why. `salvaged`: copies of the entry point, dropped."""
 
     cases: tuple[Case, ...] = ()
     refused: tuple[Refusal, ...] = ()
+    salvaged: int = 0
 
     @property
     def written(self) -> int:
@@ -43,17 +45,23 @@ class Reading:
         return len(self.cases) + len(self.refused)
 
 
-def read_cases(text: str, entry_point: str, signature: str = "") -> Reading:
-    """Read `text`; never raises. `signature` folds keyword arguments and tells how many arguments a tuple holds."""
+def read_cases(
+    text: str, entry_point: str, signature: str = "", *, limit: int = MAX_CASES, helpers: str = ""
+) -> Reading:
+    """Read `text`; never raises. Of more than `limit` cases the rest is refused with one count.
+
+    `signature` tells how many arguments a row of a table holds: the problem's, never that of a program to be judged.
+    `helpers`: source of functions that the problem itself brings; tests may call them on known values.
+    """
     if not text.strip():
         return Reading()
     try:
         rows = _json_rows(text)
         if rows is not None:
-            return _of_rows(rows, entry_point, signature, True)
-        module = Module(text, entry_point, signature)
+            return _of_rows(rows, entry_point, signature, True, limit)
+        module = Module(text, entry_point, limit, helpers)
         if _is_table(module.tree):
-            return _of_rows(_table(module.tree), entry_point, signature, False)
+            return _of_rows(_table(module.tree), entry_point, signature, False, limit)
         return _of_module(module)
     except ERRORS as error:
         return Reading(refused=(Refusal("module", _short(text), *why(error)),))
@@ -61,17 +69,17 @@ def read_cases(text: str, entry_point: str, signature: str = "") -> Reading:
 
 def _of_module(module: Module) -> Reading:
     try:
-        return _named(module.read())
+        return _named(module.read(), module.salvaged)
     except ERRORS as error:
         reason, detail = why(error)
         nodes = module.units() or module.tree.body[:1]
         units = [Unit(getattr(node, "name", "assert"), node) for node in nodes]
         for unit in units:
             unit.stated = [Stated(module.source(unit.node), None, reason, detail)]
-        return _named(units)
+        return _named(units, 0)
 
 
-def _named(units: Iterable[Unit]) -> Reading:
+def _named(units: Iterable[Unit], salvaged: int) -> Reading:
     """Give every statement its function's name, with an index where the name holds several."""
     stated = [(unit.name, one) for unit in units for one in unit.stated]
     total, seen = Counter(name for name, _ in stated), Counter[str]()
@@ -81,13 +89,12 @@ def _named(units: Iterable[Unit]) -> Reading:
         name = f"{base}[{seen[base]}]" if total[base] > 1 else base
         seen[base] += 1
         if one.condition is None:
-            refused.append(Refusal(name, _short(one.source), one.reason, one.detail))
+            refused.append(Refusal(name, one.source, one.reason, one.detail))
         else:
             what = one.condition
-            cases.append(
-                Case(name, _short(one.source), what.arguments, what.operator, what.expected, what.view, what.tolerance)
-            )
-    return Reading(tuple(cases), tuple(refused))
+            kept = (what.arguments, what.operator, what.expected, what.view, what.tolerance, what.further)
+            cases.append(Case(name, one.source, *kept))
+    return Reading(tuple(cases), tuple(refused), salvaged)
 
 
 def _short(text: str) -> str:
@@ -124,17 +131,16 @@ def _table(tree: ast.Module) -> list[Any]:
     return rows
 
 
-def _of_rows(rows: Sequence[Any], entry_point: str, signature: str, is_json: bool) -> Reading:
-    if len(rows) > MAX_CASES:
-        detail = f"{len(rows)} rows where {MAX_CASES} are read"
-        return Reading(refused=(Refusal("assert", "", "too_many", detail),))
+def _of_rows(rows: Sequence[Any], entry_point: str, signature: str, is_json: bool, limit: int) -> Reading:
     spec = parameters(signature)
     count = None if spec is None or spec.vararg else len(spec.posonlyargs) + len(spec.args)
     budget = Budget(1_000_000)
     read = [
         _of_row(f"assert[{position}]" if len(rows) > 1 else "assert", row, entry_point, count, is_json, budget)
-        for position, row in enumerate(rows)
+        for position, row in enumerate(rows[:limit])
     ]
+    if len(rows) > limit:
+        read.append(Refusal("assert", "", *why(refusal("too_many", limit=limit))))
     return _sorted_out(read)
 
 

@@ -1,26 +1,31 @@
 """What one statement of a test states: an assert, an assertion's call, an expected exception, as conditions on results.
 
-An assertion that is understood but is no case (it relates two results, or states two things) is refused alone; any other
-statement that cannot be evaluated is the caller's to refuse (testcode.py).
+An assertion that is no case is refused alone, and a plain statement that is not evaluated is left out: what either may
+have changed is unknown from there on. A statement that holds others, or would raise, is the caller's to refuse
+(testcode.py). What is known to hold says nothing about a program and is left out without a word.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from selfplay.judging.reading.budget import Budget, NotReadable, Unknown
-from selfplay.judging.reading.interpret import Flow, Scope
+from selfplay.judging.reading.interpret import Flow, Function, Scope
 from selfplay.judging.reading.known import Native
-from selfplay.judging.reading.pytests import Raises, Transparent, asserts, does_nothing, fails
-from selfplay.judging.reading.symbols import Condition, EntryPoint, Result, Signature, exception_names
-from selfplay.judging.reading.unittests import TestEvaluator
+from selfplay.judging.reading.normal import FALSE, Condition, conditions
+from selfplay.judging.reading.opaque import Spoiled, names_of, replaces, spoil
+from selfplay.judging.reading.pytests import Raised, Raises, Transparent, asserts, does_nothing, dotted, fails
+from selfplay.judging.reading.refusals import kind_of, refusal, refuse, why
+from selfplay.judging.reading.symbolic import Symbolic
+from selfplay.judging.reading.symbols import EntryPoint, Result, exception_names
 from selfplay.judging.values import dump
 
-MAX_CASES = 256  # of one function or module-level statement
-ALONE = frozenset({"property", "compound", "keywords", "wrong_entry", "not_a_call", "tolerance"})
+MAX_SOURCE = 2_000  # characters of a statement's text that are kept
+GRAVE = frozenset({"unreadable", "patched", "syntax", "skip"})  # what makes all of a test meaningless
+_PLAIN = (ast.Expr, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Import, ast.ImportFrom, ast.Delete)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,108 +38,209 @@ class Stated:
     detail: str = ""
 
 
-class Statements(TestEvaluator):
+class Full(Exception):
+    """The limit of cases is reached."""
+
+
+class Statements(Symbolic):
     """Evaluates statements and keeps in `stated` what they state about the entry point."""
 
-    def __init__(self, text: str, signature: Signature, budget: Budget) -> None:
+    def __init__(self, text: str, entry_point: str, budget: Budget, limit: int) -> None:
         super().__init__(budget)
-        self.text = text
-        self.lines = text.split("\n")
-        self.entry = EntryPoint(signature, budget)
+        self.text, self.lines = text, text.split("\n")
+        self.entry = EntryPoint(entry_point, budget)
+        self.limit = self.room = limit
+        self.helpers: set[Function] = set()
+        self.under = []
         self.stated: list[Stated] = []
         self.statement: ast.stmt = ast.Pass()
+        self._sources: dict[ast.stmt, str] = {}
 
     def source(self, node: ast.stmt) -> str:
-        """The text of a statement, without its indentation."""
-        lines = self.lines[node.lineno - 1 : node.end_lineno]
-        lines[-1] = lines[-1].encode()[: node.end_col_offset].decode(errors="replace")
-        lines[0] = lines[0].encode()[node.col_offset :].decode(errors="replace")
-        return "\n".join(lines)
+        """The text of a statement, without its indentation, as far as it is kept."""
+        if node not in self._sources:
+            lines = self.lines[node.lineno - 1 : node.end_lineno]
+            lines[-1] = lines[-1].encode(errors="replace")[: node.end_col_offset].decode(errors="replace")
+            lines[0] = lines[0].encode(errors="replace")[node.col_offset :].decode(errors="replace")
+            text = "\n".join(lines)
+            self._sources[node] = text if len(text) <= MAX_SOURCE else f"{text[:MAX_SOURCE]} ..."
+        return self._sources[node]
 
     def add(self, condition: Condition | None, reason: str = "", detail: str = "") -> None:
-        """Enter what the current statement states."""
-        if len(self.stated) >= MAX_CASES:
-            raise NotReadable("too_many", f"more than {MAX_CASES} cases")
-        self.stated.append(Stated(self.source(self.statement), condition, reason, detail))
+        """Enter what the current statement states; a loop's refusal counts once."""
+        stated = Stated(self.source(self.statement), condition, reason, detail)
+        if condition is None and stated in self.stated:
+            return
+        if not self.room:
+            raise Full
+        self.room -= 1
+        self.stated.append(stated)
 
     def state(self, value: Any) -> None:
-        """Enter an asserted value: a condition on a result, or the result itself."""
-        if isinstance(value, Result):
-            value = value.condition("truthy", "true")
-        if isinstance(value, Condition):
-            self.add(value)
-        elif isinstance(value, (Unknown, Native)) or (isinstance(value, (tuple, list)) and value):
-            raise NotReadable("not_a_call", "an assertion about something else than a result")
-        elif value:
-            raise NotReadable("not_a_call", "an assertion about something known")
-        else:
-            raise NotReadable("unsupported", "an assertion that always fails")
+        """Enter an asserted value: a condition on results, under the loops and conditions that surround it."""
+        if isinstance(value, Spoiled):
+            value._refuse()
+        if not isinstance(value, Result):
+            value = self._known(value)
+            if value is None:
+                return
+        value.listed()
+        for wrapper in reversed(self.under):
+            value = wrapper(value)
+        if isinstance(value, Spoiled):
+            value._refuse()
+        for condition in conditions(value.term):
+            if not self.entry.changed.isdisjoint((condition.arguments, *condition.further)):
+                refuse("spoiled", self.entry.name, name="the result")
+            self.add(condition)
+
+    def _known(self, value: Any) -> Result | None:
+        """None for what holds; below an `if` on a result, what does not hold says that this must not be reached."""
+        if isinstance(value, EntryPoint):
+            refuse("nothing", self.entry.name)
+        if isinstance(value, (Unknown, Native, Function)) or (isinstance(value, (tuple, list)) and value):
+            refuse("object", self.entry.name)
+        if value:
+            return None
+        if not self.under:
+            refuse("false", self.entry.name)
+        return Result(self.entry, FALSE)
+
+    # ---- statements ----
+
+    def run(self, body: Sequence[ast.stmt], scope: Scope) -> Flow | None:
+        """Run statements; a plain one that is not evaluated is left out, and what it may have changed is unknown."""
+        for statement in body:
+            if self.under and fails(statement):
+                self.statement = statement
+                self.state(False)
+                continue
+            try:
+                flow = super().run([statement], scope)
+            except NotReadable as error:
+                if not isinstance(statement, _PLAIN) or not self.minor(error) or kind_of(error) == "undefined":
+                    raise
+                self.leave_out(statement, scope, error)
+                continue
+            if flow is not None:
+                return flow
+        return None
+
+    def minor(self, error: NotReadable) -> bool:
+        """Whether a refusal concerns one statement alone."""
+        return error.reason not in GRAVE and (error.reason != "budget" or self.budget.left >= 0)
+
+    def leave_out(self, statement: ast.stmt, scope: Scope, error: NotReadable) -> None:
+        """Go on without a statement; refuses one that may replace the function under test."""
+        bound, _ = names_of([statement], scope)
+        if self.entry.name in bound:
+            refuse("patched", self.entry.name)
+        replaced = replaces(statement, self.entry.name)
+        if replaced:
+            refuse("patches", self.entry.name, name=replaced)
+        spoil([statement], scope, error)
 
     def on_expression(self, node: ast.Expr, scope: Scope) -> None:
-        self.statement = node
-        self._alone(lambda: self.value(node.value, scope), isinstance(node.value, ast.Call) and asserts(node.value))
+        if isinstance(node.value, ast.Call) and asserts(node.value):
+            self._alone(node, scope, lambda: self._asserted(self.value(node.value, scope)))
+        elif not isinstance(node.value, ast.Constant):
+            self.value(node.value, scope)
+
+    def _asserted(self, value: Any) -> None:
+        if isinstance(value, Spoiled) and not isinstance(value, Raised):
+            value._refuse()
 
     def on_assert(self, node: ast.Assert, scope: Scope) -> None:
-        self.statement = node
-        self._alone(lambda: self.state(self.value(node.test, scope)), True)
+        self._alone(node, scope, lambda: self.state(self.value(node.test, scope)))
 
-    def _alone(self, state: Any, assertion: bool) -> None:
+    def on_assign(self, node: ast.Assign, scope: Scope) -> None:
+        self.statement = node
+        super().on_assign(node, scope)
+
+    def on_for(self, node: ast.For, scope: Scope) -> Flow | None:
+        self.statement = node
+        return super().on_for(node, scope)
+
+    def _alone(self, node: ast.stmt, scope: Scope, state: Callable[[], Any]) -> None:
+        self.statement = node
         try:
             state()
         except NotReadable as error:
-            if not assertion or error.reason not in ALONE:
+            if not self.minor(error):
                 raise
-            self.add(None, error.reason, error.detail)
+            self.statement = node
+            self.add(None, *why(error))
+            self.leave_out(node, scope, error)
+
+    # ---- expected exceptions ----
 
     def expect_raises(self, arguments: list[Any], keywords: dict[str, Any]) -> Any:
-        if keywords.pop("match", None) is not None:
-            raise NotReadable("unsupported", "the message of an exception")
+        """`raises` as a context, or with a function and its arguments. What the message says is refused by itself."""
         names = exception_names(arguments[0])
+        messages = "match" in keywords
+        keywords = {name: value for name, value in keywords.items() if name not in ("match", "msg")}
         if len(arguments) == 1 and not keywords:
-            return Raises(names)
+            return Raises(names, messages)
         calls = len(self.entry.calls)
-        self._add_raises(names, self.apply(arguments[1], arguments[2:], keywords), calls)
-        return None
+        self._add_raises(Raises(names, messages), self.apply(arguments[1], arguments[2:], keywords), calls)
+        return Raised(names)
 
-    def _add_raises(self, names: list[str], value: Any, calls: int) -> None:
+    def _add_raises(self, expected: Raises, value: Any, calls: int) -> None:
         """Enter that the one call since `calls` raises; the call's own value must be all there is."""
+        if isinstance(value, Spoiled):
+            value._refuse()
         if len(self.entry.calls) != calls + 1:
-            raise NotReadable("property", "an expected exception around several calls, or none")
-        if not isinstance(value, Result) or value.view or value is not self.entry.calls[-1]:
-            raise NotReadable("unsupported", "an expected exception around more than a call")
-        self.add(Condition(value.arguments, "raises", dump(names)))
+            refuse("several_raise", self.entry.name)
+        if not isinstance(value, Result) or value.term != self.entry.calls[-1].term:
+            refuse("around_call", self.entry.name)
+        if self.under:
+            refuse("decides", self.entry.name)
+        self.add(Condition(value.term[1], "raises", dump(expected.names)))
+        if expected.messages:
+            self.add(None, *why(refusal("message")))
 
     def on_with(self, node: ast.With, scope: Scope) -> Flow | None:
         contexts = [self.value(item.context_expr, scope) for item in node.items]
-        if len(contexts) != 1 or not isinstance(contexts[0], (Raises, Transparent)):
-            raise NotReadable("unsupported", "a with statement")
-        if isinstance(contexts[0], Transparent):
+        if all(isinstance(context, Transparent) for context in contexts):
             return self.run(node.body, scope)
-        self._raising(contexts[0].names, node, node.body, scope)
+        if len(contexts) != 1 or not isinstance(contexts[0], Raises):
+            if isinstance(contexts[0], Spoiled) and contexts[0].error.reason != "unsupported":
+                contexts[0]._refuse()
+            refuse("with", self.entry.name)
+        self._alone(node, scope, lambda: self._raising(contexts[0], node.body, scope))
         if isinstance(node.items[0].optional_vars, ast.Name):
-            scope.names[node.items[0].optional_vars.id] = contexts[0]
+            self.assign(node.items[0].optional_vars.id, Raised(contexts[0].names), scope)
         return None
 
-    def _raising(self, names: list[str], node: ast.stmt, body: Sequence[ast.stmt], scope: Scope) -> None:
+    def _raising(self, expected: Raises, body: Sequence[ast.stmt], scope: Scope) -> None:
         """A body that must raise: plain statements, then one that calls the entry point."""
-        calls, stated = len(self.entry.calls), len(self.stated)
-        self.run(body[:-1], scope)
+        calls, stated, node = len(self.entry.calls), len(self.stated), self.statement
+        for statement in body[:-1]:
+            Symbolic.run(self, [statement], scope)
         last = body[-1]
-        if len(self.entry.calls) != calls or len(self.stated) != stated or not isinstance(last, (ast.Expr, ast.Assign)):
-            raise NotReadable("property", "an expected exception around more than one call")
+        called = len(self.entry.calls) != calls or len(self.stated) != stated
+        if called or not isinstance(last, (ast.Expr, ast.Assign, ast.Return)) or last.value is None:
+            refuse("several_raise", self.entry.name)
         value = self.value(last.value, scope)
         self.statement = node
-        self._add_raises(names, value, calls)
+        self._add_raises(expected, value, calls)
 
     def on_try(self, node: ast.Try, scope: Scope) -> Flow | None:
-        """`try: f(x); assert False` with `except E: pass`: the call must raise E."""
+        """`try: f(x); assert False` with `except E`: the call must raise E. A guarded import is an import."""
+        if all(isinstance(statement, (ast.Import, ast.ImportFrom, ast.Pass)) for statement in node.body):
+            return self.run([*node.body, *node.orelse, *node.finalbody], scope)
         body = node.body[:-1] if fails(node.body[-1]) else node.body
         failing = len(body) < len(node.body) or (len(node.orelse) == 1 and fails(node.orelse[0]))
-        plain = len(node.handlers) == 1 and all(map(does_nothing, node.handlers[0].body)) and not node.finalbody
-        if not (failing and plain and body and node.handlers[0].type is not None):
-            raise NotReadable("unsupported", "a try statement")
+        if not (failing and len(node.handlers) == 1 and body and node.handlers[0].type is not None) or node.finalbody:
+            refuse("try", self.entry.name)
+        handler = node.handlers[0]
         names = exception_names(self.value(node.handlers[0].type, scope))
         if {"Exception", "BaseException", "AssertionError"} & set(names):
-            raise NotReadable("unsupported", "an expected exception that the assertion itself would be")
-        self._raising(names, node, body, scope)
-        return None
+            refuse("any_exception", self.entry.name)
+        self._alone(node, scope, lambda: self._raising(Raises(names), body, scope))
+        if handler.name:
+            self.assign(handler.name, Raised(names), scope)
+        return None if all(map(does_nothing, handler.body)) else self.run(handler.body, scope)
+
+
+__all__ = ["Full", "Stated", "Statements", "dotted"]

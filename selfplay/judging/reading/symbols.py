@@ -1,92 +1,129 @@
 """Results that do not exist yet, and what a test says about them.
 
-While a test is read, the entry point is an `EntryPoint`, calling it gives a `Result` (arguments and the view so far),
-and comparing that gives a `Condition`, which is all that a case needs. What relates two results, or does something to
-one that no view says, raises NotReadable: `property`, to be checked by running the test, or `unsupported`.
+While a test is read, the entry point is an `EntryPoint`, calling it gives a `Result`, and whatever an expression does to
+that gives another one, which holds a term (normal.py): a view of the result, a condition on it, or what relates it to
+another. What no term says raises NotReadable.
 """
 
 from __future__ import annotations
 
-import ast
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from selfplay.judging.reading.budget import Budget, Lazy, NotReadable, Unknown
+from selfplay.judging.calls import call_text
+from selfplay.judging.reading.budget import WRITING, Budget, Lazy, NotReadable, Unknown
 from selfplay.judging.reading.known import ExceptionType, Native, type_names
+from selfplay.judging.reading.normal import Term, joined, make
+from selfplay.judging.reading.opaque import Spoiled
+from selfplay.judging.reading.refusals import refuse
 from selfplay.judging.values import encode
 
-NEGATED = {
-    "==": "!=",
-    "!=": "==",
-    "is": "is_not",
-    "is_not": "is",
-    "in": "not_in",
-    "not_in": "in",
-    "truthy": "falsy",
-    "falsy": "truthy",
-}
-FLIPPED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<=", "is": "is", "is_not": "is_not"}
-SINGLETONS = (None, True, False)
+MAX_NODES = 2_000  # of one term
+MAX_DEPTH = 40
+
+_NEGATIVE = {"is_not": "is", "not_in": "in"}
+OPERATORS = {
+    "Add": "+", "Sub": "-", "Mult": "*", "Div": "/", "FloorDiv": "//", "Mod": "%", "Pow": "**",
+    "BitOr": "|", "BitAnd": "&", "BitXor": "^",
+}  # fmt: skip
+FUNCTIONS = frozenset(
+    [
+        "len",
+        "sorted",
+        "reversed",
+        "set",
+        "list",
+        "tuple",
+        "sum",
+        "min",
+        "max",
+        "abs",
+        "str",
+        "int",
+        "float",
+        "bool",
+        "any",
+        "all",
+        "zip",
+        "enumerate",
+        "range",
+        "ord",
+        "chr",
+        "repr",
+    ]
+)
+SAME_AS = {"frozenset": "set", "fabs": "abs"}
+METHODS = frozenset(
+    [
+        "lower",
+        "upper",
+        "strip",
+        "lstrip",
+        "rstrip",
+        "split",
+        "splitlines",
+        "startswith",
+        "endswith",
+        "count",
+        "index",
+        "find",
+        "replace",
+        "join",
+        "isdigit",
+        "isalpha",
+        "isalnum",
+        "isupper",
+        "islower",
+        "isspace",
+        "title",
+        "capitalize",
+        "keys",
+        "values",
+        "items",
+        "get",
+        "copy",
+        "issubset",
+        "issuperset",
+        "isdisjoint",
+        "union",
+        "intersection",
+        "difference",
+        "symmetric_difference",
+        "swapcase",
+        "removeprefix",
+        "removesuffix",
+    ]
+)
+CHANGING = frozenset(
+    [
+        "append",
+        "extend",
+        "insert",
+        "pop",
+        "remove",
+        "sort",
+        "reverse",
+        "clear",
+        "add",
+        "discard",
+        "update",
+        "setdefault",
+        "popitem",
+    ]
+)
+LAZY = frozenset({"reversed", "zip", "enumerate", ".values", ".items", ".keys"})
 
 
 def text_of(value: Any, budget: Budget) -> str:
     """Canonical text of plain data; raises NotReadable for what is unknown, no data, or too large."""
-    budget.weigh(value)
+    budget.weigh(value, WRITING)
     try:
-        return encode(value, strict=True)
+        text = encode(value, strict=True)
     except ValueError as error:
         raise NotReadable("unsupported", str(error)) from None
-
-
-class Signature:
-    """The parameters of the entry point: folds keywords to positions. Empty text knows no parameters."""
-
-    def __init__(self, text: str, evaluate: Callable[[ast.expr], Any]) -> None:
-        self.names: tuple[str, ...] | None = None
-        self.defaults: dict[str, Any] = {}
-        spec = parameters(text)
-        if spec is None:
-            return
-        positional = [*spec.posonlyargs, *spec.args]
-        self.names = tuple(argument.arg for argument in positional)
-        self.variadic = spec.vararg is not None
-        for name, default in zip(self.names[len(self.names) - len(spec.defaults) :], spec.defaults, strict=True):
-            self.defaults[name] = default
-        self._evaluate = evaluate
-
-    def fold(self, arguments: list[Any], keywords: dict[str, Any]) -> list[Any]:
-        """All arguments by position; a gap is filled by the default of the signature."""
-        if not keywords:
-            return arguments
-        names = self.names
-        if names is None or not set(keywords) <= set(names[len(arguments) :]):
-            raise NotReadable("keywords", f"no positions are known for {sorted(keywords)}")
-        folded = list(arguments)
-        last = max(names.index(name) for name in keywords)
-        for name in names[len(arguments) : last + 1]:
-            if name in keywords:
-                folded.append(keywords[name])
-            elif name in self.defaults:
-                folded.append(self._evaluate(self.defaults[name]))
-            else:
-                raise NotReadable("keywords", f"no argument for {name!r}")
-        return folded
-
-
-def parameters(signature: str) -> ast.arguments | None:
-    """The parameters in the text of a signature such as `def f(a: int, b=2) -> int:`; None where it is not one."""
-    text = signature.strip()
-    if not text:
-        return None
-    head = text if text.endswith(":") else f"{text}:"
-    try:
-        tree = ast.parse(f"{head} pass")
-    except (SyntaxError, ValueError):
-        return None
-    function = tree.body[0]
-    return function.args if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) else None
+    budget.made(len(text))
+    return text
 
 
 class EntryPoint(Unknown):
@@ -94,111 +131,229 @@ class EntryPoint(Unknown):
 
     what = "the function itself, not a call of it"
 
-    def __init__(self, signature: Signature, budget: Budget) -> None:
-        self.signature, self.budget = signature, budget
+    def __init__(self, name: str, budget: Budget) -> None:
+        self.name, self.budget = name, budget
         self.calls: list[Result] = []
+        self.variables = 0
+        self.changed: set[str] = set()  # arguments of calls whose result the test changed unseen
+
+    def _refuse(self) -> Any:
+        refuse("nothing", self.name)
 
     def call(self, arguments: list[Any], keywords: dict[str, Any]) -> Any:
-        text = text_of(self.signature.fold(arguments, keywords), self.budget)
-        result = Result(text, (), self.budget)
+        for value in (*arguments, *keywords.values()):
+            if isinstance(value, Result):
+                refuse("on_result", self.name)
+        for name in keywords:
+            if not name.isidentifier():
+                refuse("keywords", self.name, name=name)
+        self.budget.weigh(arguments)
+        self.budget.weigh(keywords)
+        try:
+            text = call_text(arguments, keywords)
+        except ValueError as error:
+            raise NotReadable("unsupported", str(error)) from None
+        result = Result(self, ("result", text))
         self.calls.append(result)
         return result
 
-
-class Result(Unknown):
-    """What a call returns, seen through a view."""
-
-    what = "a result"
-
-    def __init__(self, arguments: str, view: tuple[str, ...], budget: Budget) -> None:
-        self.arguments, self.view, self.budget = arguments, view, budget
-
-    def then(self, *step: str) -> Result:
-        return Result(self.arguments, (*self.view, *step), self.budget)
-
-    def text(self, value: Any) -> str:
-        return text_of(value, self.budget)
-
-    def condition(self, operator: str, expected: str, tolerance: tuple[float, float] = (0.0, 0.0)) -> Condition:
-        if self.view[-1:] in (("values",), ("items",)):
-            raise NotReadable("unsupported", f"a comparison with dict.{self.view[-1]}()")
-        return Condition(self.arguments, operator, expected, self.view, tolerance)
-
-    def negated(self) -> Any:
-        return self.condition("falsy", "false")
-
-    def compare(self, operator: str, other: Any, flipped: bool) -> Any:
-        if isinstance(other, Approx):
-            return other.condition(self, operator)
-        if isinstance(other, (Native, Lazy)):
-            raise NotReadable("unsupported", f"a comparison with a {type(other).__name__.lower()}")
-        if operator in ("in", "not_in") and flipped:
-            condition = self.then("has", self.text(other)).condition("truthy", "true")
-            return condition if operator == "in" else condition.negated()
-        if operator in ("is", "is_not") and not any(other is single for single in SINGLETONS):
-            raise NotReadable("unsupported", "`is` with anything but None, True and False")
-        return self.condition(FLIPPED[operator] if flipped else operator, self.text(other))
-
-    def item(self, key: Any) -> Any:
-        if isinstance(key, slice):
-            bounds = [key.start, key.stop, key.step]
-            if not all(bound is None or type(bound) is int for bound in bounds):
-                raise NotReadable("unsupported", "a slice of something else than integers")
-            return self.then("slice", ",".join("" if bound is None else str(bound) for bound in bounds))
-        if type(key) is int:
-            return self.then("index", str(key))
-        return self.then("key", self.text(key))
-
     def attribute(self, name: str) -> Any:
-        if name in ("lower", "upper", "strip", "keys", "values", "items", "count", "copy"):
-            return ResultMethod(self, name)
-        raise NotReadable("unsupported", f"the attribute {name} of a result")
-
-    def combine(self, operator: str, other: Any, flipped: bool) -> Any:
-        if operator == "Sub" and isinstance(other, (int, float)):
-            return Difference(self, other)
-        if operator == "USub":
-            raise NotReadable("unsupported", "a negated result")
-        return super().combine(operator, other, flipped)
+        if name == "__name__":
+            return self.name
+        if name.startswith("__"):
+            return Spoiled.of("known", self.name)
+        refuse("attribute", self.name, name=name)
 
     def passed_to(self, name: str, arguments: list[Any], keywords: dict[str, Any]) -> Any:
-        if name in _STEPS and arguments == [self] and not keywords:
-            return self.then(_STEPS[name])
-        if name == "sorted" and len(arguments) == 1 and keywords in ({"reverse": True}, {"reverse": False}):
-            return self.then(*(("sorted", "reversed") if keywords["reverse"] else ("sorted",)))
-        if name == "round" and arguments[0] is self and len(arguments) <= 2:
-            digits = [*arguments[1:], *keywords.values()]
-            return self.then("round", str(int(digits[0])) if digits and digits[0] is not None else "")
-        if name == "isinstance" and arguments[0] is self:
-            names = "|".join(type_names(arguments[1]))
-            return self.then("isinstance", names).condition("truthy", "true")
-        if name == "isclose":
-            return self._isclose(arguments, keywords)
-        if name == "type" and arguments == [self]:
-            return TypeOf(self)
-        if name == "print":
-            return None
+        if name == "callable":
+            return True
+        return super().passed_to(name, arguments, keywords)
+
+    def compare(self, operator: str, other: Any, flipped: bool) -> Any:
+        if operator in ("is", "==", "is_not", "!=") and (other is None or other is self):
+            return (other is self) == (operator in ("is", "=="))
         return self._refuse()
 
-    def _isclose(self, arguments: list[Any], keywords: dict[str, Any]) -> Any:
-        other = next((argument for argument in arguments if argument is not self), self)
-        if len(arguments) != 2 or not set(keywords) <= {"rel_tol", "abs_tol"}:
-            raise NotReadable("unsupported", "this call of math.isclose")
-        return self.near(other, keywords.get("rel_tol", 1e-9), keywords.get("abs_tol", 0.0))
-
-    def near(self, expected: Any, rel: Any, abs: Any) -> Condition:
-        tolerance = (rel, abs)
-        if not all(isinstance(part, (int, float)) and math.isfinite(part) and part >= 0 for part in tolerance):
-            raise NotReadable("tolerance", f"a tolerance of {tolerance}")
-        return self.condition("approx", self.text(expected), (float(rel), float(abs)))
+    def variable(self) -> Result:
+        """A fresh variable of a comprehension over a result."""
+        self.variables += 1
+        return Result(self, ("item", self.variables))
 
 
-_BUILTIN_STEPS = "len sorted reversed set list tuple sum min max abs str int float bool any all"
-_STEPS = {name: name for name in _BUILTIN_STEPS.split()}
-_STEPS |= {"fabs": "abs", "frozenset": "set"}
+class Result(Unknown):
+    """A result, or what a test makes of results: a term. `nodes` and `depth` bound it; `lazy`: an iterator in Python."""
+
+    what = "a result"
+    __slots__ = ("depth", "entry", "lazy", "nodes", "term")
+
+    def __init__(self, entry: EntryPoint, term: Term, nodes: int = 1, depth: int = 1, lazy: bool = False) -> None:
+        self.entry, self.term, self.nodes, self.depth, self.lazy = entry, term, nodes, depth, lazy
+
+    def _refuse(self) -> Any:
+        refuse("mixed", self.entry.name, what="other values")
+
+    def change(self) -> None:
+        """What is done to this value is not followed: nothing is known about the calls that it comes from."""
+        self.entry.changed |= set(calls_of(self.term))
+
+    def over(self, parts: Sequence[Any], build: Callable[..., Term], lazy: bool = False) -> Any:
+        """The result of `build` with the terms of this and the other `parts`."""
+        spoiled = next((part for part in parts if isinstance(part, Spoiled)), None)
+        if spoiled:
+            return spoiled
+        known = [part if isinstance(part, Result) else self._data(part) for part in parts]
+        nodes, depth = 1 + sum(part.nodes for part in known), 1 + max(part.depth for part in known)
+        self.entry.budget.spend(len(known))
+        if nodes > MAX_NODES or depth > MAX_DEPTH:
+            refuse("nodes", self.entry.name, limit=MAX_NODES if nodes > MAX_NODES else MAX_DEPTH)
+        return Result(self.entry, build(*(part.term for part in known)), nodes, depth, lazy)
+
+    def _data(self, value: Any) -> Result:
+        if isinstance(value, Native):
+            refuse("on_value", self.entry.name, name=f"a comparison with {value.name}")
+        return Result(self.entry, ("data", text_of(value, self.entry.budget)))
+
+    def then(self, name: str, *others: Any) -> Any:
+        """A function, method or operator applied to this result."""
+        return self.over([self, *others], lambda *terms: make(name, *terms), name in LAZY)
+
+    def negated(self) -> Any:
+        return self.then("not")
+
+    def truth(self) -> bool:
+        refuse("decides", self.entry.name)
+
+    def compare(self, operator: str, other: Any, flipped: bool) -> Any:
+        if isinstance(other, (Approx, Kind)):
+            return other.compare(operator, self, not flipped)
+        if operator in _NEGATIVE:
+            found = self.compare(_NEGATIVE[operator], other, flipped)
+            return found.negated() if isinstance(found, Unknown) else not found
+        if isinstance(other, (Native, Lazy, ExceptionType)):
+            refuse("on_value", self.entry.name, name="a comparison with a function, a class or an iterator")
+        self._check(operator, other, flipped)
+        return self.over([other, self] if flipped else [self, other], lambda a, b: make(operator, a, b))
+
+    def _check(self, operator: str, other: Any, flipped: bool) -> None:
+        if operator == "is" and not (other is None or other is True or other is False):
+            refuse("identity", self.entry.name)
+        if isinstance(other, Result) and other.term == self.term:
+            refuse("same_call", self.entry.name)
+        if operator != "in" or not flipped:
+            self.listed()
+        if isinstance(other, Result) and not (operator == "in" and not flipped):
+            other.listed()
+
+    def listed(self) -> None:
+        """Refuse an iterator, which equals nothing but itself."""
+        if self.lazy and self.term[1] != ".keys":
+            name = self.term[1].lstrip(".") if self.term[0] == "call" else "a generator"
+            refuse("iterator", self.entry.name, name=name)
+
+    def item(self, key: Any) -> Any:
+        self.listed()
+        if isinstance(key, slice):
+            return self.then("[:]", key.start, key.stop, key.step)
+        return self.then("[]", key)
+
+    def attribute(self, name: str) -> Any:
+        if name in METHODS:
+            return Method(self, name)
+        if name in CHANGING:
+            refuse("changes", self.entry.name, name=name)
+        refuse("attribute", self.entry.name, name=name)
+
+    def combine(self, operator: str, other: Any, flipped: bool) -> Any:
+        if operator == "USub":
+            return self.then("neg")
+        if operator not in OPERATORS:
+            refuse("on_value", self.entry.name, name=f"the operator {operator}")
+        return self.over([other, self] if flipped else [self, other], lambda a, b: make(OPERATORS[operator], a, b))
+
+    def passed_to(self, name: str, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+        special = _SPECIAL.get(name)
+        if special:
+            return special(self, arguments, keywords)
+        name = SAME_AS.get(name, name)
+        if name not in FUNCTIONS or keywords or not 1 <= len(arguments) <= 4 or (name == "bool" and self.lazy):
+            refuse("on_value", self.entry.name, name=f"{name}() with these arguments")
+        if name in ("len", "str", "repr"):
+            self.listed()
+        return self.over(arguments, lambda *terms: make(name, *terms), name in LAZY)
 
 
-class ResultMethod(Unknown):
+def _sorted(result: Result, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    """sorted(result), from the other end with `reverse`; one with a `key` is symbolic.py's."""
+    if len(arguments) != 1 or not set(keywords) <= {"reverse"} or not isinstance(keywords.get("reverse", False), bool):
+        refuse("on_value", result.entry.name, name="sorted() with these arguments")
+    found = result.then("sorted")
+    return found.over([found], lambda term: make("reversed", term)) if keywords.get("reverse") else found
+
+
+def _round(result: Result, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    digits = [*arguments[1:], *keywords.values()]
+    if arguments[0] is not result or len(digits) > 1 or not all(part is None or type(part) is int for part in digits):
+        refuse("on_value", result.entry.name, name="round() with these arguments")
+    return result.then("round", *(part for part in digits if part is not None))
+
+
+def _isinstance(result: Result, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    if arguments[0] is not result:
+        refuse("on_value", result.entry.name, name="isinstance() with these arguments")
+    return result.then("isinstance", "|".join(sorted(set(type_names(arguments[1])))))
+
+
+def _type(result: Result, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    return Kind(result)
+
+
+def _isclose(result: Result, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    if len(arguments) != 2 or not set(keywords) <= {"rel_tol", "abs_tol"}:
+        refuse("on_value", result.entry.name, name="isclose() with these arguments")
+    return near(*arguments, keywords.get("rel_tol", 1e-9), keywords.get("abs_tol", 0.0))
+
+
+def near(a: Any, b: Any, rel: Any, abs: Any) -> Any:
+    """That two values, at least one of them a result, differ by no more than max(rel * |b|, abs)."""
+    result, other = (a, b) if isinstance(a, Result) else (b, a)
+    tolerance = (rel, abs)
+    if not all(isinstance(part, (int, float)) and math.isfinite(part) and part >= 0 for part in tolerance):
+        refuse("tolerance", result.entry.name, tolerance=tolerance)
+    if isinstance(other, Result) and other.term == result.term:
+        refuse("same_call", result.entry.name)
+    return result.then("approx", other, float(rel), float(abs))
+
+
+def _nothing(result: Result, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    return None
+
+
+_SPECIAL: dict[str, Callable[[Result, list[Any], dict[str, Any]], Any]] = {
+    "sorted": _sorted,
+    "round": _round,
+    "isinstance": _isinstance,
+    "isclose": _isclose,
+    "type": _type,
+    "print": _nothing,
+}
+
+
+def calls_of(term: Term) -> Iterator[str]:
+    """The arguments of the calls in a term."""
+    if term[0] == "result":
+        yield term[1]
+    for part in term[1:]:
+        if isinstance(part, tuple) and part:
+            yield from calls_of(part if isinstance(part[0], str) else ("", *part))
+
+
+def connected(connective: str, parts: Sequence[Any]) -> Any:
+    """`and` or `or` of values of which at least one is a result."""
+    first = next(part for part in parts if isinstance(part, Result))
+    return first.over(parts, lambda *terms: joined(connective, list(terms)))
+
+
+class Method(Unknown):
     """A method of a result, before it is called."""
 
     what = "a method of a result"
@@ -207,14 +362,12 @@ class ResultMethod(Unknown):
         self.result, self.name = result, name
 
     def call(self, arguments: list[Any], keywords: dict[str, Any]) -> Any:
-        if keywords or len(arguments) != (self.name == "count"):
-            raise NotReadable("unsupported", f"these arguments of {self.name}")
-        if self.name == "copy":
-            return self.result
-        return self.result.then(self.name, *(self.result.text(argument) for argument in arguments))
+        if keywords:
+            refuse("on_value", self.result.entry.name, name=f"{self.name}() with these arguments")
+        return self.result.then(f".{self.name}", *arguments)
 
 
-class TypeOf(Unknown):
+class Kind(Unknown):
     """`type(f(x))`: may be compared with a builtin type."""
 
     what = "the type of a result"
@@ -224,35 +377,9 @@ class TypeOf(Unknown):
 
     def compare(self, operator: str, other: Any, flipped: bool) -> Any:
         if operator not in ("==", "!=", "is", "is_not") or not isinstance(other, Native):
-            return self._refuse()
-        condition = self.result.then("type_is", type_names(other)[0]).condition("truthy", "true")
+            refuse("on_value", self.result.entry.name, name="this comparison of the type")
+        condition = self.result.then("type_is", type_names(other)[0])
         return condition if operator in ("==", "is") else condition.negated()
-
-
-class Difference(Unknown):
-    """`f(x) - expected`, which abs() turns into a distance."""
-
-    what = "the difference of a result"
-
-    def __init__(self, result: Result, expected: Any, absolute: bool = False, digits: int | None = None) -> None:
-        self.result, self.expected, self.absolute, self.digits = result, expected, absolute, digits
-
-    def passed_to(self, name: str, arguments: list[Any], keywords: dict[str, Any]) -> Any:
-        if name in ("abs", "fabs") and len(arguments) == 1:
-            return Difference(self.result, self.expected, True)
-        if name == "round" and len(arguments) == 2:
-            return Difference(self.result, self.expected, self.absolute, arguments[1])
-        return self._refuse()
-
-    def compare(self, operator: str, other: Any, flipped: bool) -> Any:
-        operator = FLIPPED.get(operator, operator) if flipped else operator
-        if self.digits is not None and operator == "==" and other == 0:
-            return self.result.near(self.expected, 0.0, 0.5 * 10.0**-self.digits)
-        if not self.absolute or operator not in ("<", "<=") or not isinstance(other, (int, float)) or other < 0:
-            return self._refuse()
-        if operator == "<":  # the largest distance that is still allowed
-            other = math.nextafter(other, 0.0)
-        return self.result.near(self.expected, 0.0, other)
 
 
 class Approx(Unknown):
@@ -265,44 +392,16 @@ class Approx(Unknown):
         self.rel = rel if rel is not None else (1e-6 if abs is None else 0.0)
         self.abs = 1e-12 if abs is None else abs
 
-    def condition(self, result: Result, operator: str) -> Condition:
-        if operator != "==":
-            raise NotReadable("unsupported", f"{operator} with an approximate value")
-        return result.near(self.expected, self.rel, self.abs)
-
     def compare(self, operator: str, other: Any, flipped: bool) -> Any:
-        return self.condition(other, operator) if isinstance(other, Result) else self._refuse()
-
-
-@dataclass(frozen=True, eq=False)
-class Condition(Unknown):
-    """What a case states, without its name."""
-
-    arguments: str
-    operator: str
-    expected: str
-    view: tuple[str, ...] = ()
-    tolerance: tuple[float, float] = (0.0, 0.0)
-
-    def negated(self) -> Condition:
-        if self.operator not in NEGATED:
-            raise NotReadable("unsupported", f"the negation of {self.operator}")
-        operator = NEGATED[self.operator]
-        expected = {"truthy": "true", "falsy": "false"}.get(operator, self.expected)
-        return Condition(self.arguments, operator, expected, self.view, self.tolerance)
-
-    def compare(self, operator: str, other: Any, flipped: bool) -> Any:
-        if operator not in ("==", "is", "!=", "is_not") or type(other) is not bool:
-            raise NotReadable("unsupported", "a comparison of a comparison")
-        return self if other == (operator in ("==", "is")) else self.negated()
-
-    def passed_to(self, name: str, arguments: list[Any], keywords: dict[str, Any]) -> Any:
-        return self if name == "bool" and len(arguments) == 1 else self._refuse()
+        if operator not in ("==", "!=") or not isinstance(other, Result):
+            return self._refuse()
+        condition = near(other, self.expected, self.rel, self.abs)
+        return condition if operator == "==" else condition.negated()
 
 
 def exception_names(wanted: Any) -> list[str]:
     """The names in the first argument of pytest.raises."""
     kinds = wanted if isinstance(wanted, (tuple, list)) else (wanted,)
     if not kinds or not all(isinstance(kind, ExceptionType) for kind in kinds):
-        raise NotReadable("unsupported", "an exception that is not builtin")
+        refuse("own_exception")
     return [kind.name for kind in kinds]

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import ast
-from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from selfplay.judging.reading.budget import NotReadable, Unknown
-from selfplay.judging.reading.interpret import Evaluator, Function, Scope
+from selfplay.judging.reading.interpret import Function, Scope
 from selfplay.judging.reading.known import BUILTINS
-from selfplay.judging.reading.pytests import Transparent
-from selfplay.judging.reading.symbols import Condition, Difference, Result
+from selfplay.judging.reading.opaque import Spoiled, spoil
+from selfplay.judging.reading.pytests import Stop, Transparent
+from selfplay.judging.reading.refusals import refusal, refuse
+from selfplay.judging.reading.stating import Statements
+from selfplay.judging.reading.symbols import Result, near
 
 _COMPARISONS = {
     **dict.fromkeys(("assertEqual", "assertEquals", "assertListEqual", "assertDictEqual", "assertTupleEqual"), "=="),
-    **dict.fromkeys(("assertSetEqual", "assertSequenceEqual", "assertMultiLineEqual"), "=="),
+    **dict.fromkeys(("assertSetEqual", "assertMultiLineEqual"), "=="),
     "assertNotEqual": "!=",
     "assertIs": "is",
     "assertIsNot": "is_not",
@@ -29,63 +31,74 @@ _COMPARISONS = {
 _NONE = {"assertIsNone": "is", "assertIsNotNone": "is_not"}
 
 
-class TestEvaluator(Evaluator):
-    """An evaluator that notes what tests state."""
-
-    __test__ = False  # not a test class of our own
-    globals: Scope
-
-    @abstractmethod
-    def state(self, value: Any) -> None:
-        """Enter an asserted value."""
-
-    @abstractmethod
-    def expect_raises(self, arguments: list[Any], keywords: dict[str, Any]) -> Any:
-        """`assertRaises`, as a context or with a call."""
-
-
 class TestSelf(Unknown):
-    """The instance of a test class."""
+    """The instance of a test class, its bases' part included."""
 
     __test__ = False  # not a test class of our own
     what = "the test class"
 
-    def __init__(self, module: TestEvaluator, owner: ast.ClassDef) -> None:
+    def __init__(self, module: Statements, owners: Sequence[ast.ClassDef], globals: Scope) -> None:
         self.module = module
         self.names: dict[str, Any] = {}
-        for statement in owner.body:
-            self._define(statement, Scope(self.names, module.globals))
+        self.fixtures: dict[str, ast.FunctionDef] = {}
+        for owner in owners:
+            for statement in owner.body:
+                self._define(statement, Scope(self.names, globals))
 
     def _define(self, statement: ast.stmt, scope: Scope) -> None:
+        """What a statement of the class means for its instances; one that is not evaluated spoils what it binds."""
+        outer = scope.outer or scope
         if isinstance(statement, ast.FunctionDef):
-            if not statement.name.startswith("test"):
-                self.names[statement.name] = self._bound(statement, scope.outer or scope)
-        elif isinstance(statement, (ast.Assign, ast.AnnAssign, ast.Pass)):
+            if any("fixture" in ast.dump(decorator) for decorator in statement.decorator_list):
+                self.fixtures[statement.name] = statement
+            elif not statement.name.startswith("test"):
+                self.names[statement.name] = self._bound(statement, outer)
+            return
+        if isinstance(statement, (ast.AsyncFunctionDef, ast.ClassDef)):
+            self.names[statement.name] = Spoiled.of("followed", name=statement.name)
+            return
+        try:
             self.module.run([statement], scope)
-        elif not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)):
-            raise NotReadable("unsupported", f"the statement {type(statement).__name__} in a class")
+        except NotReadable as error:
+            if not self.module.minor(error):
+                raise
+            spoil([statement], scope, error)
 
-    def _bound(self, node: ast.FunctionDef, scope: Scope) -> Function:
+    def _bound(self, node: ast.FunctionDef, scope: Scope) -> Any:
         decorators = {decorator.id for decorator in node.decorator_list if isinstance(decorator, ast.Name)}
         if len(decorators) < len(node.decorator_list) or not decorators <= {"staticmethod", "classmethod"}:
-            raise NotReadable("unsupported", f"a decorator on {node.name}")
+            return Spoiled.of("class_statement", name=f"the decorator of {node.name}")
         function = self.module.function(node, scope)
         function.bound = () if "staticmethod" in decorators else (self,)
         return function
 
     def set_up(self) -> None:
         for name in ("setUpClass", "setup_class", "setUp", "setup_method"):
-            if name in self.names:
-                self.module.apply(self.names[name], [])
+            function = self.names.get(name)
+            if isinstance(function, Function):
+                given = len(function.arguments.args) - len(function.bound)
+                self.module.apply(function, [None] if given > 0 and name.startswith("setup") else [])
+            elif function is not None:
+                self.module.apply(function, [])
 
     def attribute(self, name: str) -> Any:
         if name in self.names:
             return self.names[name]
-        if name == "subTest":
-            return Assertion(self.module, name)
-        if name in _COMPARISONS or name in _NONE or name in _OTHERS:
-            return Assertion(self.module, name)
-        raise NotReadable("unsupported", f"self.{name}")
+        if name in ("subTest", "fail", "skipTest") or name in _COMPARISONS or name in _NONE or name in _OTHERS:
+            return {"fail": Stop("fails"), "skipTest": Stop("skip")}.get(name) or Assertion(self.module, name)
+        if name == "__class__":
+            return self
+        refuse("self", name=name)
+
+
+class Base(Unknown):
+    """`super()` of a test class: what it sets up is set up already."""
+
+    def call(self, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+        return self
+
+    def attribute(self, name: str) -> Any:
+        return self if name in ("setUp", "tearDown", "setUpClass", "tearDownClass") else refuse("self", name=name)
 
 
 class Assertion(Unknown):
@@ -93,13 +106,15 @@ class Assertion(Unknown):
 
     what = "an assertion method"
 
-    def __init__(self, module: TestEvaluator, name: str) -> None:
+    def __init__(self, module: Statements, name: str) -> None:
         self.module, self.name = module, name
 
     def call(self, arguments: list[Any], keywords: dict[str, Any]) -> Any:
         keywords.pop("msg", None)
-        if self.name in ("assertRaises", "subTest"):
+        if self.name in ("assertRaises", "assertRaisesRegex", "subTest"):
             return _OTHERS[self.name](self.module, arguments, keywords)
+        if len(arguments) < (1 if self.name in _NONE or self.name in ("assertTrue", "assertFalse") else 2):
+            raise NotReadable("unreadable", f"{self.name} with {len(arguments)} arguments")
         if self.name in _COMPARISONS:
             value = self.module.compare(_COMPARISONS[self.name], arguments[0], arguments[1])
         elif self.name in _NONE:
@@ -110,55 +125,88 @@ class Assertion(Unknown):
         return None
 
 
-def _negated(module: TestEvaluator, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+def _truth(module: Statements, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    return arguments[0]
+
+
+def _negated(module: Statements, arguments: list[Any], keywords: dict[str, Any]) -> Any:
     value = arguments[0]
     return value.negated() if isinstance(value, Unknown) else not value
 
 
-def _instance(module: TestEvaluator, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+def _instance(module: Statements, arguments: list[Any], keywords: dict[str, Any]) -> Any:
     return module.apply(BUILTINS["isinstance"], arguments[:2])
 
 
-def _not_instance(module: TestEvaluator, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+def _not_instance(module: Statements, arguments: list[Any], keywords: dict[str, Any]) -> Any:
     return _negated(module, [_instance(module, arguments, keywords)], keywords)
 
 
-def _almost(module: TestEvaluator, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+def _almost(module: Statements, arguments: list[Any], keywords: dict[str, Any]) -> Any:
     """|a - b| <= delta, or equal when their difference is rounded to `places` (7)."""
+    a, b, *rest = arguments
     delta = keywords.get("delta")
-    places = arguments[2] if len(arguments) > 2 else keywords.get("places")
-    difference = module.combine("Sub", arguments[0], arguments[1])
-    if not isinstance(difference, Difference):
-        raise NotReadable("not_a_call", "an assertion about something known")
+    places = rest[0] if rest else keywords.get("places")
+    if isinstance(a, Spoiled) or isinstance(b, Spoiled):
+        return a if isinstance(a, Spoiled) else b
+    if not isinstance(a, Result) and not isinstance(b, Result):
+        refuse("known", module.entry.name)
     bound = delta if delta is not None else 0.5 * 10.0 ** -(7 if places is None else places)
-    return difference.result.near(difference.expected, 0.0, bound)
+    return near(a, b, 0.0, bound)
 
 
-def _count_equal(module: TestEvaluator, arguments: list[Any], keywords: dict[str, Any]) -> Condition:
+def _not_almost(module: Statements, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    return _negated(module, [_almost(module, arguments, keywords)], keywords)
+
+
+def _count_equal(module: Statements, arguments: list[Any], keywords: dict[str, Any]) -> Any:
     """The same items in any order, where they can be sorted."""
-    results = [argument for argument in arguments[:2] if isinstance(argument, Result)]
-    others = [argument for argument in arguments[:2] if not isinstance(argument, Result)]
-    if len(results) != 1:
-        raise NotReadable("property", "assertCountEqual of two results, or none")
+    sides = [_in_order(module, argument) for argument in arguments[:2]]
+    return module.compare("==", *sides)
+
+
+def _in_order(module: Statements, value: Any) -> Any:
     try:
-        wanted = sorted(module.budget.weigh(module.budget.items(others[0])))
+        return module.apply(BUILTINS["sorted"], [value])
     except TypeError as error:
         raise NotReadable("unsupported", str(error)) from None
-    return results[0].then("sorted").compare("==", wanted, False)
 
 
-def _context(module: TestEvaluator, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+def _sequences_equal(module: Statements, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    """Equal items in order, whatever the types of the two sequences."""
+    return module.compare("==", *(module.apply(BUILTINS["list"], [argument]) for argument in arguments[:2]))
+
+
+def _raises(module: Statements, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    return module.expect_raises(arguments, keywords)
+
+
+def _raises_message(module: Statements, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    return module.expect_raises([arguments[0], *arguments[2:]], {**keywords, "match": None})
+
+
+def _context(module: Statements, arguments: list[Any], keywords: dict[str, Any]) -> Any:
     return Transparent()
 
 
+def _message(module: Statements, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    spoiled = next((argument for argument in arguments[:2] if isinstance(argument, Spoiled)), None)
+    return spoiled or Spoiled(refusal("on_value", module.entry.name, name="a pattern"))
+
+
 _OTHERS: dict[str, Callable[[Any, list[Any], dict[str, Any]], Any]] = {
-    "assertTrue": lambda module, arguments, keywords: arguments[0],
+    "assertTrue": _truth,
     "assertFalse": _negated,
     "assertIsInstance": _instance,
     "assertNotIsInstance": _not_instance,
     "assertAlmostEqual": _almost,
     "assertAlmostEquals": _almost,
+    "assertNotAlmostEqual": _not_almost,
     "assertCountEqual": _count_equal,
-    "assertRaises": lambda module, arguments, keywords: module.expect_raises(arguments, keywords),
+    "assertSequenceEqual": _sequences_equal,
+    "assertRaises": _raises,
+    "assertRaisesRegex": _raises_message,
+    "assertRegex": _message,
+    "assertNotRegex": _message,
     "subTest": _context,
 }

@@ -6,6 +6,7 @@ draw.py       one keyed uniform per token, and the token that it picks
 qwen2.py      merged weights and forward pass of small Qwen2 models on a CPU
 sampler.py    the fast decoder on top of it
 generate.py   the decoder for every other transformers model
+swap.py       a saved folder in the place of an older one
 hf.py         loading models and tokenizers
 player.py     Policy: what the training loop holds
 """

@@ -29,6 +29,7 @@ from torch.nn import Parameter
 
 from selfplay.game.episode import ROLES, Role
 from selfplay.learning.policy.errors import PolicyError
+from selfplay.learning.policy.swap import put
 
 Weights = dict[str, torch.Tensor]
 
@@ -140,15 +141,15 @@ class Adapters:
         return digest.hexdigest()
 
     def save(self, folder: Path) -> None:
-        """Writes folder/generator and folder/discriminator; the old folder stays until the new one is complete."""
-        partial, old = folder.with_name(folder.name + ".partial"), folder.with_name(folder.name + ".old")
-        for leftover in (partial, old):
-            shutil.rmtree(leftover, ignore_errors=True)
+        """Writes folder/generator and folder/discriminator; at any moment the folder holds a pair that loads."""
+        partial = folder.with_name(folder.name + ".partial")
+        shutil.rmtree(partial, ignore_errors=True)
         self.model.save_pretrained(str(partial), selected_adapters=list(ROLES))
-        if folder.exists():
-            folder.rename(old)
-        partial.rename(folder)
-        shutil.rmtree(old, ignore_errors=True)
+        for (
+            role
+        ) in ROLES:  # safetensors writes for the owner alone; who may read the configuration may read the weights
+            shutil.copymode(partial / role / "adapter_config.json", partial / role / "adapter_model.safetensors")
+        put(partial, folder)
 
     def load(self, folder: Path) -> None:
         """Reads what `save` wrote, in place. Raises PolicyError, with nothing changed, where a file does not fit."""

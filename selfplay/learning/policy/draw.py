@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from selfplay.game.episode import TurnKey
+from selfplay.learning.policy.errors import PolicyError
 
 _GOLDEN = numpy.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = numpy.uint64(0xBF58476D1CE4E5B9)
@@ -39,10 +40,19 @@ def uniforms(seeds: Sequence[int], positions: Sequence[int]) -> Tensor:
 
 
 def pick(logits_BV: Tensor, temperature: float, uniforms_B: Tensor) -> tuple[Tensor, Tensor]:
-    """The drawn ids and their log-probabilities at `temperature` (at 1 where it is 0: greedy), both of shape [B]."""
+    """The drawn ids and their log-probabilities at `temperature` (at 1 where it is 0: greedy), both of shape [B].
+
+    Raises PolicyError where one is not finite: such a model says nothing, and an update would carry it into the adapter.
+    """
     logprobs_BV = torch.log_softmax(logits_BV.float() / (temperature or 1.0), dim=-1)
     ids_B = logits_BV.argmax(-1) if temperature == 0 else _invert(logprobs_BV, uniforms_B)
-    return ids_B, logprobs_BV.gather(1, ids_B[:, None])[:, 0]
+    logprobs_B = logprobs_BV.gather(1, ids_B[:, None])[:, 0]
+    if not logprobs_B.isfinite().all():
+        raise PolicyError(
+            f"the sampler's log-probability of a token is {float(logprobs_B[~logprobs_B.isfinite()][0])}: the model's "
+            "logits overflow; load it in bf16 or fp32, or start again with a lower --learning-rate"
+        )
+    return ids_B, logprobs_B
 
 
 def _invert(logprobs_BV: Tensor, uniforms_B: Tensor) -> Tensor:

@@ -1,12 +1,14 @@
 """The decoder for any transformers model, on any device: a loop over the model's own forward and cache.
 
 Rows are padded on the left, equal prompts are fed once, finished rows are dropped, and every token has its own keyed
-random number (draw.py), which `model.generate` cannot offer. Reusing keys and values from turn to turn was left out:
+random number (draw.py), which `model.generate` cannot offer. A turn ends, truncated, where the model's context does.
+Reusing keys and values from turn to turn was left out:
 the layout of a cache differs from model to model.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,29 +26,51 @@ class _Row:
     index: int
     prompt: tuple[int, ...]
     seed: int
+    limit: int
     ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
     ended: bool = False
 
+    @property
+    def done(self) -> bool:
+        return self.ended or len(self.ids) >= self.limit
+
 
 @torch.no_grad()
 def complete(
-    model: Any, requests: Sequence[Request], sampling: Sampling, ends: frozenset[int], seed: int, rows: int
+    model: Any,
+    requests: Sequence[Request],
+    sampling: Sampling,
+    ends: frozenset[int],
+    seed: int,
+    rows: int,
+    context: int = sys.maxsize,
 ) -> list[Completion]:
-    """One completion per request, by whatever adapter is active; `rows` share a batch."""
-    made = [_Row(i, request.ids, turn_seed(seed, request.key)) for i, request in enumerate(requests)]
-    ordered = sorted(made, key=lambda row: len(row.prompt))
+    """One completion per request, by whatever adapter is active; `rows` share a batch.
+
+    `context`: tokens that the model can attend to; a conversation that fills them gets an empty, truncated turn.
+    """
+    made = [
+        _Row(
+            i,
+            request.ids,
+            turn_seed(seed, request.key),
+            min(sampling.max_tokens, context - len(request.ids)),
+        )
+        for i, request in enumerate(requests)
+    ]
+    ordered = sorted((row for row in made if row.limit > 0), key=lambda row: len(row.prompt))
     for start in range(0, len(ordered), rows):
-        _play(model, ordered[start : start + rows], sampling, ends)
+        _play(model, ordered[start : start + rows], sampling, ends, context)
     return [Completion(tuple(row.ids), tuple(row.logprobs), truncated=not row.ended) for row in made]
 
 
-def _play(model: Any, rows: list[_Row], sampling: Sampling, ends: frozenset[int]) -> None:
+def _play(model: Any, rows: list[_Row], sampling: Sampling, ends: frozenset[int], context: int) -> None:
     cache, mask, logits = _prefill(model, rows)
-    for step in range(sampling.max_tokens):
+    while True:
         _draw(rows, logits, sampling.temperature, ends)
-        kept = [i for i, row in enumerate(rows) if not row.ended]
-        if not kept or step + 1 == sampling.max_tokens:
+        kept = [i for i, row in enumerate(rows) if not row.done]
+        if not kept:
             return
         if len(kept) <= 0.8 * len(rows):
             chosen = torch.tensor(kept, device=mask.device)
@@ -54,14 +78,16 @@ def _play(model: Any, rows: list[_Row], sampling: Sampling, ends: frozenset[int]
             rows, mask = [rows[i] for i in kept], mask[chosen]
         mask = torch.cat([mask, mask.new_ones(len(rows), 1)], dim=1)
         last = torch.tensor([[row.ids[-1]] for row in rows], device=mask.device)
-        logits = _forward(model, last, mask, mask.sum(1, keepdim=True) - 1, cache)
+        # Finished rows are fed on until enough of them are dropped, but never past the model's last position.
+        positions = (mask.sum(1, keepdim=True) - 1).clamp(max=context - 1)
+        logits = _forward(model, last, mask, positions, cache)
 
 
 def _draw(rows: list[_Row], logits: Tensor, temperature: float, ends: frozenset[int]) -> None:
     drawn = uniforms([row.seed for row in rows], [len(row.ids) for row in rows])
     ids, logprobs = pick(logits, temperature, drawn)
     for row, token, logprob in zip(rows, ids.tolist(), logprobs.tolist(), strict=True):
-        if not row.ended:
+        if not row.done:
             row.ids.append(token)
             row.logprobs.append(logprob)
             row.ended = token in ends

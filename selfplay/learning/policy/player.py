@@ -7,6 +7,7 @@ with the same keyed numbers. Optimizers belong to roles and hold parameters capt
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -102,7 +103,9 @@ class Policy:
             return self._decoder(role).complete(requests, sampling)
         with self.role(role):
             self.model.eval()
-            return generate.complete(self.model, requests, sampling, self.chat.end_ids, self.seed, self.settings.rows)
+            return generate.complete(
+                self.model, requests, sampling, self.chat.end_ids, self.seed, self.settings.rows, self.context
+            )
 
     def score(self, ids_BT: Tensor, mask_BT: Tensor, where_BT: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
         """Log-probabilities and entropies (nats) of the ids at `where_BT`, counted row by row, both [N].
@@ -122,6 +125,12 @@ class Policy:
         else:
             states, head = self._states(ids_BT, mask_BT)[:, :-1][before], self.model.get_output_embeddings().weight
         return score.TokenLogprobs.apply(states, head, targets, temperature)  # type: ignore[return-value]
+
+    @property
+    def context(self) -> int:
+        """Tokens that the model can attend to; no limit where its configuration names none."""
+        base: Any = self.model.get_base_model()
+        return getattr(base.config.get_text_config(), "max_position_embeddings", sys.maxsize)
 
     @property
     def precise(self) -> bool:

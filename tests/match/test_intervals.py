@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from selfplay.learning.intervals import distinct_share, mean, paired_difference, pass_at_k, ratio
+from selfplay.match.intervals import distinct_share, mean, paired_difference, pass_at_k, ratio
 
 
 def test_a_mean_lies_inside_its_interval() -> None:

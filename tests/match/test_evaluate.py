@@ -14,7 +14,7 @@ from selfplay.game.rollout import Table
 from selfplay.judging.box.local import LocalBox
 from selfplay.judging.judge import Judge
 from selfplay.judging.targets import MutantBank
-from selfplay.learning.evaluate import Evaluator, Measured, figures
+from selfplay.match.evaluate import Evaluator, Measured, figures, measured_of
 
 PROBLEM = Problem(
     "big",
@@ -46,7 +46,7 @@ def player(code: str, tests: str) -> ScriptedPlayer:
 
 def measured(evaluator: Evaluator, code: str, tests: str) -> Measured:
     opponent = evaluator.record_opponent(player(MISCONCEIVED, ""), [PROBLEM])
-    return evaluator.measure(player(code, tests), [PROBLEM], opponent)[0]
+    return measured_of(evaluator.measure(player(code, tests), [PROBLEM], opponent)[0])
 
 
 def test_code_is_right_when_it_passes_the_hidden_cases_too(evaluator: Evaluator) -> None:
@@ -57,8 +57,8 @@ def test_code_is_right_when_it_passes_the_hidden_cases_too(evaluator: Evaluator)
 def test_the_fixed_wrong_program_is_killed_by_the_boundary_alone(evaluator: Evaluator) -> None:
     boundary = measured(evaluator, RIGHT, "assert f(3) == True")
     happy = measured(evaluator, RIGHT, "assert f(9) == True")
-    assert (boundary.kills or {})["fixed"] == (1, 1)
-    assert (happy.kills or {})["fixed"] == (0, 1)
+    assert (boundary.kills or {})["recorded"] == (1, 1)
+    assert (happy.kills or {})["recorded"] == (0, 1)
 
 
 def test_kills_do_not_depend_on_how_good_the_generator_has_become(evaluator: Evaluator) -> None:
@@ -79,9 +79,9 @@ def test_figures_are_shares_over_problems() -> None:
         4,
         2,
         ((1,), (2,), (2,)),
-        {"fixed": (1, 2), "paid": (0, 0), "kept": (1, 1)},
+        {"recorded": (1, 2), "paid": (0, 0), "kept": (1, 1)},
     )
-    two = Measured("b", (False,) * 4, False, 4, 0, ((3,),), {"fixed": (0, 2), "paid": (0, 0), "kept": (0, 1)})
+    two = Measured("b", (False,) * 4, False, 4, 0, ((3,),), {"recorded": (0, 2), "paid": (0, 0), "kept": (0, 1)})
     told = {name: estimate.value for name, estimate in figures([one, two]).items()}
     assert told["code_correct"] == 0.125
     assert told["code_greedy"] == 0.5

@@ -12,7 +12,7 @@ from selfplay.game.prompts import Prompts
 from selfplay.game.rewards import RULES
 from selfplay.judging.box.local import LocalBox
 from selfplay.judging.judge import Judge
-from selfplay.learning.show import play_and_show
+from selfplay.match.show import play_and_show
 
 
 @pytest.fixture(scope="module")

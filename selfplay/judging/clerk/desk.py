@@ -1,0 +1,146 @@
+"""The clerk's duties as functions that always answer: where the clerk gave up, the one who caused it bears it.
+
+A turn that cannot be read in time is a refused turn, a comparison that takes too long is a failed case, code that cannot be
+found is no code. Work is asked for in pieces, and in smaller ones after a failure, until only the cause is left.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+
+from selfplay.game.extract import Code
+from selfplay.game.problems import Problem
+from selfplay.judging.admission import Admission
+from selfplay.judging.cases import Case, Limits, Refusal, Verdict
+from selfplay.judging.clerk.client import Clerk, GaveUp
+from selfplay.judging.clerk.duties import Ran
+from selfplay.judging.reading import Reading
+from selfplay.judging.turns import Suite, unread_suite
+
+MAX_CASES = 10_000  # of one file of tests
+
+
+class Desk:
+    """What a clerk is asked, each question answered whatever it costs."""
+
+    def __init__(self, clerk: Clerk | None = None) -> None:
+        self.clerk = clerk or Clerk()
+
+    def code(self, problem: Problem, text: str) -> Code:
+        """The program in a turn of stage 5."""
+        try:
+            return self.clerk.do("code", problem, text)
+        except GaveUp:
+            return Code(None, "no_code")
+
+    def suite(self, problem: Problem, texts: Sequence[tuple[int, str]]) -> Suite:
+        """A discriminator's conversation, given as (stage, text), read and screened."""
+        try:
+            return self.clerk.do("suite", problem, tuple(texts))
+        except GaveUp as error:
+            if len(texts) == 1:
+                return unread_suite(texts, str(error))
+        return self._without_costly(problem, texts)
+
+    def _without_costly(self, problem: Problem, texts: Sequence[tuple[int, str]]) -> Suite:
+        """The turns that can be read alone, read together; the others refused."""
+        alone = [self.suite(problem, [turn])[0] for turn in texts]
+        costly = {
+            number
+            for number, turn in enumerate(alone)
+            if not turn.cases and turn.unread[:1] and _gave_up(turn.unread[0])
+        }
+        if not costly:  # each is cheap, all together are not
+            return tuple(alone)
+        rest = [(stage, "" if number in costly else text) for number, (stage, text) in enumerate(texts)]
+        read = self.suite(problem, rest)
+        return tuple(alone[number] if number in costly else turn for number, turn in enumerate(read))
+
+    def tests(self, text: str, entry_point: str, signature: str = "", limit: int = MAX_CASES) -> Reading:
+        """A text of tests. Where it cannot be read in time, one refusal stands for all of it."""
+        try:
+            return self.clerk.do("tests", text, entry_point, signature, limit)
+        except GaveUp as error:
+            return Reading(refused=(Refusal("module", text[:200], "budget", str(error)),))
+
+    def screened(self, problem: Problem, reading: Reading) -> tuple[tuple[Case, ...], tuple[Refusal, ...]]:
+        """What of a command line's tests may count, and what not."""
+        try:
+            return self.clerk.do("screened", problem, reading)
+        except GaveUp as error:
+            return (), (*reading.refused, *(_costly(case, error) for case in reading.cases))
+
+    def admission(
+        self,
+        problem: Problem,
+        suites: Sequence[tuple[Case, ...]],
+        ran: Ran | None,
+        limits: Limits,
+        share: float,
+        outputs: Sequence[str] = (),
+    ) -> list[Admission]:
+        """One admission per suite of a problem."""
+        asked = {call for cases in suites for case in cases for call in case.calls}
+        own = None if ran is None else {call: execution for call, execution in ran.items() if call in asked}
+        others = () if ran is None else [one.value for call, one in ran.items() if call not in asked]
+        try:
+            return list(self.clerk.do("admission", problem, suites, own, limits, share, (*others, *outputs)))
+        except GaveUp as error:
+            if sum(map(len, suites)) <= 1:
+                return [Admission(cases, tuple(_costly(case, error) for case in cases)) for cases in suites]
+        if len(suites) > 1:
+            return [each for cases in suites for each in self.admission(problem, [cases], ran, limits, share, outputs)]
+        alone = [self.admission(problem, [(case,)], ran, limits, share, outputs)[0] for case in suites[0]]
+        return [Admission(suites[0], tuple(each.refusals[0] for each in alone))]
+
+    def verdicts(self, cases: Sequence[Case], rows: Sequence[Ran]) -> list[tuple[Verdict, ...]]:
+        """For each program, given as what it did, its verdict on each case."""
+        try:
+            return list(self.clerk.do("verdicts", tuple(cases), tuple(rows)))
+        except GaveUp:
+            if len(rows) == 1 and len(cases) == 1:
+                return [("failed",)]
+        if len(rows) > 1:
+            return [self.verdicts(cases, [ran])[0] for ran in rows]
+        return [tuple(self.verdicts([case], rows)[0][0] for case in cases)]
+
+    def states(self, sources: Sequence[str]) -> list[bool]:
+        """For each program whether it may keep something from one call to the next; so does one that cannot be told."""
+        try:
+            return list(self.clerk.do("states", tuple(sources)))
+        except GaveUp:
+            if len(sources) == 1:
+                return [True]
+        return [self.states([source])[0] for source in sources]
+
+    def called(self, source: str, text: str) -> tuple[str, ...]:
+        """The functions of a program that a text of tests calls, the most called first."""
+        try:
+            return self.clerk.do("called", source, text)
+        except GaveUp:
+            return ()
+
+    def entry_point(self, source: str, text: str) -> str:
+        """The function of a program that a text of tests is about, empty where it defines none."""
+        try:
+            return self.clerk.do("entry_point", source, text)
+        except GaveUp:
+            return ""
+
+    def close(self) -> None:
+        self.clerk.close()
+
+
+def _gave_up(refusal: Refusal) -> bool:
+    return refusal.name == "turn" and refusal.reason == "budget"
+
+
+def _costly(case: Case, error: GaveUp) -> Refusal:
+    return Refusal(case.name, case.source, "budget", str(error))
+
+
+@functools.cache
+def shared_desk() -> Desk:
+    """The desk of this process; its clerk ends with it."""
+    return Desk()

@@ -1,0 +1,79 @@
+"""What the clerk can be asked to do: pure functions of data, none of which runs anything that a model wrote.
+
+Their input comes from models, so each may cost more than anybody foresaw: call them through the desk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from selfplay.game.extract import Code, extract_code
+from selfplay.game.problems import Problem
+from selfplay.judging.admission import Admission, admit, samples_of, screen
+from selfplay.judging.cases import Case, Execution, Limits, Refusal, Verdict
+from selfplay.judging.compare import check
+from selfplay.judging.entry import called_entry_point, called_functions
+from selfplay.judging.reading import Reading, read_cases
+from selfplay.judging.state import keeps_state
+from selfplay.judging.turns import Suite, read_suite
+
+Ran = Mapping[str, Execution]  # what one program did, by the arguments of the call
+
+
+def code(problem: Problem, text: str) -> Code:
+    """The program in a turn of stage 5."""
+    return extract_code(text, problem)
+
+
+def suite(problem: Problem, texts: Sequence[tuple[int, str]]) -> Suite:
+    """A discriminator's turns, read and screened."""
+    return read_suite(problem, texts)
+
+
+def tests(text: str, entry_point: str, signature: str, limit: int) -> Reading:
+    """A text of tests."""
+    return read_cases(text, entry_point, signature, limit=limit)
+
+
+def screened(problem: Problem, reading: Reading) -> tuple[tuple[Case, ...], tuple[Refusal, ...]]:
+    """What of a command line's tests may count, and what not: the reference, if there is one, is trusted."""
+    return screen(problem, reading, trust_reference=True)
+
+
+def admission(
+    problem: Problem,
+    suites: Sequence[Sequence[Case]],
+    ran: Ran | None,
+    limits: Limits,
+    share: float,
+    outputs: Sequence[str],
+) -> tuple[Admission, ...]:
+    """One admission per suite of a problem. `ran`: what the reference did; `outputs`: further values, as texts."""
+    samples = samples_of(ran or {}, outputs)
+    return tuple(admit(problem, cases, ran, limits, share, samples) for cases in suites)
+
+
+def verdicts(cases: Sequence[Case], rows: Sequence[Ran]) -> tuple[tuple[Verdict, ...], ...]:
+    """For each program, given as what it did, its verdict on each case."""
+    return tuple(tuple(check(case, *(ran[call] for call in case.calls)) for case in cases) for ran in rows)
+
+
+def states(sources: Sequence[str]) -> tuple[bool, ...]:
+    """For each program whether it may keep something from one call to the next."""
+    return tuple(map(keeps_state, sources))
+
+
+def called(source: str, text: str) -> tuple[str, ...]:
+    """The functions of a program that a text of tests calls."""
+    return called_functions(source, text)
+
+
+def entry_point(source: str, text: str) -> str:
+    """The function of a program that a text of tests is about."""
+    return called_entry_point(source, text)
+
+
+DUTIES: dict[str, Callable[..., Any]] = {
+    duty.__name__: duty for duty in (code, suite, tests, screened, admission, verdicts, states, called, entry_point)
+}

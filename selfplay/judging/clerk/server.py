@@ -1,0 +1,56 @@
+"""The clerk's process: limits first, then requests from standard input, one answer each on standard output.
+
+    request    CPU seconds (8 bytes), length (8 bytes), a pickled (duty, arguments): from the host, which is trusted
+    answer     length (8 bytes), the pickled result: read by the host with an allow-list of classes (client.py)
+
+The kernel ends a request that spends its CPU seconds (SIGPROF), whatever it is doing; memory that would pass the limit is
+refused to it. Either way the process is gone, and the host starts another. The end of standard input ends it.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import resource
+import signal
+import struct
+import sys
+
+HEAD = struct.Struct("!dQ")
+LENGTH = struct.Struct("!Q")
+
+
+def main(memory_bytes: int) -> None:
+    """Serves until the host goes away."""
+    answers = os.dup(1)
+    os.dup2(2, 1)  # whatever prints does not spoil an answer
+    from selfplay.judging.clerk.duties import DUTIES
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if sys.platform == "linux":
+        resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+    while head := _read(HEAD.size):
+        seconds, length = HEAD.unpack(head)
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+        duty, arguments = pickle.loads(_read(length))
+        answer = pickle.dumps(DUTIES[duty](*arguments), pickle.HIGHEST_PROTOCOL)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        _write(answers, LENGTH.pack(len(answer)) + answer)
+
+
+def _read(count: int) -> bytes:
+    """Exactly `count` bytes, or none at the end of the input."""
+    parts = []
+    while count:
+        part = os.read(0, min(count, 1 << 20))
+        if not part:
+            return b""
+        parts.append(part)
+        count -= len(part)
+    return b"".join(parts)
+
+
+def _write(pipe: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(pipe, view) :]

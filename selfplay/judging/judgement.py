@@ -1,0 +1,133 @@
+"""One judgement for a command line: programs, tests and perhaps a reference as texts, verdicts on what counts.
+
+Without a reference every readable test counts, and the entry point is the one function of the program that the tests call.
+Tests are read the same whatever programs stand beside them: no program's signature has a say. Left out: files, flags and
+printing, which are selfplay/judge.py's.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from selfplay.errors import BadInput, SelfplayError
+from selfplay.game.problems import Problem, StdinTest
+from selfplay.game.syntax import definition, parsed
+from selfplay.judging.cases import Case, Refusal, Verdict
+from selfplay.judging.entry import signature_of
+from selfplay.judging.judge import Job, Judge
+from selfplay.judging.reading import Reading, read_stdin_cases
+
+
+class SandboxFailed(SelfplayError):
+    """The sandbox did not answer, twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One program: its verdicts on the cases that count, and why it did not load where it did not."""
+
+    path: str
+    verdicts: tuple[Verdict, ...]
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """All cases in order (a Refusal where one does not count), and each program.
+
+    `salvaged`: definitions of the entry point in the tests, which were left out: the programs' own is tested.
+    """
+
+    tier: str
+    cases: tuple[Case | Refusal, ...]
+    programs: tuple[Judged, ...]
+    salvaged: int = 0
+
+    @property
+    def refused(self) -> tuple[Refusal, ...]:
+        return tuple(case for case in self.cases if isinstance(case, Refusal))
+
+    @property
+    def all_pass(self) -> bool:
+        return all(verdict == "passed" for program in self.programs for verdict in program.verdicts)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What the programs are asked: a problem without description, its tests as text, and as cases."""
+
+    problem: Problem
+    text: str
+    reading: Reading
+
+
+def function_question(judge: Judge, text: str, entry_point: str, reference: str | None) -> Question:
+    """Tests of a function. A reference's signature tells how many arguments a row of a table holds."""
+    signature = signature_of(reference, entry_point) if reference is not None else ""
+    problem = Problem("command-line", "", entry_point, signature, (), reference)
+    return Question(problem, text, judge.desk.tests(text, entry_point, signature))
+
+
+def program_question(tests: Sequence[StdinTest], text: str, reference: str | None) -> Question:
+    """Tests of whole programs: pairs of standard input and output."""
+    problem = Problem("command-line", "", "", "", (), reference, kind="stdio")
+    return Question(problem, text, read_stdin_cases(tests))
+
+
+def entry_point_of(judge: Judge, sources: Sequence[str], text: str) -> str:
+    """The one function that the tests call and the first of the sources defines. Raises BadInput."""
+    called = judge.desk.called(sources[0], text)
+    if len(called) == 1:
+        return called[0]
+    if called:
+        raise BadInput(f"the tests call {', '.join(called)}: say with --entry which of them is under test")
+    raise BadInput("the tests call no function that the program defines: name it with --entry")
+
+
+def judgement(judge: Judge, question: Question, programs: Sequence[tuple[str, str]]) -> Judgement:
+    """Judges programs, given as (path, source). Raises BadInput where no case can be admitted, and SandboxFailed."""
+    problem = question.problem
+    kept, refused = judge.desk.screened(problem, question.reading)
+    [[admission]] = judge.admit([(problem, [kept])])
+    if any(case.reason == "infra_error" for case in admission.refused):
+        raise SandboxFailed("the sandbox failed on the reference, twice: see selfplay.doctor")
+    cases = _in_order([*admission.admitted, *admission.refused, *refused], question.text)
+    admitted = tuple(case for case in cases if isinstance(case, Case))
+    if not admitted:
+        raise BadInput(_nothing_admitted(problem, admission.refused or refused))
+    sources = tuple(source for _, source in programs)
+    [matrix] = judge.matrices([Job(problem.entry_point, sources, admitted, problem.imports)])
+    if any("infra_error" in row for row in matrix.verdicts):
+        raise SandboxFailed("the sandbox failed on a program, twice: see selfplay.doctor")
+    judged = zip(programs, matrix.verdicts, matrix.why, strict=True)
+    return Judgement(
+        judge.box.tier,
+        tuple(cases),
+        tuple(Judged(path, verdicts, why) for (path, _), verdicts, why in judged),
+        question.reading.salvaged,
+    )
+
+
+def _in_order(cases: Sequence[Case | Refusal], text: str) -> list[Case | Refusal]:
+    """As they stand in the tests' text; cases of one statement by their index."""
+
+    def place(case: Case | Refusal) -> tuple[int, int]:
+        index = case.name.rpartition("[")[2].rstrip("]")
+        return text.find(case.source[:500]), int(index) if index.isdigit() else 0
+
+    return sorted(cases, key=place)
+
+
+def _nothing_admitted(problem: Problem, refused: Sequence[Refusal]) -> str:
+    reference = problem.reference_solution
+    tree = parsed(reference or "")
+    if reference is not None and tree is None:
+        return "no case can be admitted: the reference is not Python"
+    if reference is not None and tree and problem.entry_point and definition(tree, problem.entry_point) is None:
+        return f"no case can be admitted: the reference does not define {problem.entry_point!r}"
+    if not refused:
+        return "there is no test in what was given"
+    counts = Counter(f"{case.reason}: {case.detail}" if case.detail else case.reason for case in refused)
+    return "no case can be admitted:\n" + "\n".join(f"  {count} x {why}" for why, count in counts.most_common())

@@ -1,0 +1,458 @@
+"""What a test says about results, as terms in one normal form, and the conditions of cases that they amount to.
+
+A term is a nested tuple in the language of terms.py, except that a result stands with the text of its arguments,
+`("result", TEXT)`, and data as canonical text, `("data", TEXT)`: calls and variables get their numbers when a condition
+is written. Steps that change nothing for any result are dropped where a term is made (`sorted(list(x))`, `int(len(x))`,
+`not not x`, `x == 1 or x == 2`), so that equal statements become equal cases, and what a view and an operator can say
+is said by them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from selfplay.judging.equality import Mismatch, canonical
+from selfplay.judging.functions import FUNCTIONS
+from selfplay.judging.reading.refusals import refuse
+from selfplay.judging.values import dump, load, number
+
+Term = tuple[Any, ...]
+
+MAX_CALLS = 16  # of the entry point, in one case
+MAX_LETTERS = 1 << 20  # of constants, in one condition
+
+TRUE: Term = ("data", "true")
+FALSE: Term = ("data", "false")
+FLIPPED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<=", "is": "is", "is_not": "is_not"}
+_NEGATED = {"==": "!=", "!=": "==", "is": "is_not", "is_not": "is"}
+
+_KINDS = {
+    **dict.fromkeys(["len", "ord", ".count", ".index", ".find", ".rfind", ".bit_length"], "int"),
+    **dict.fromkeys(["list", "sorted", "reversed", ".split", ".splitlines"], "list"),
+    **dict.fromkeys(
+        [
+            "str",
+            "repr",
+            ".lower",
+            ".upper",
+            ".strip",
+            ".lstrip",
+            ".rstrip",
+            ".replace",
+            ".join",
+            ".title",
+            ".capitalize",
+        ],
+        "str",
+    ),
+    **dict.fromkeys(
+        [
+            "bool",
+            "not",
+            "==",
+            "!=",
+            "<",
+            "<=",
+            ">",
+            ">=",
+            "in",
+            "is",
+            "is_not",
+            "any",
+            "all",
+            "isinstance",
+            "type_is",
+            "approx",
+        ],
+        "bool",
+    ),
+    **dict.fromkeys(
+        [".startswith", ".endswith", ".isdigit", ".isalpha", ".isalnum", ".isupper", ".islower", ".isspace"], "bool"
+    ),
+    **dict.fromkeys([".issubset", ".issuperset", ".isdisjoint"], "bool"),
+    "tuple": "tuple",
+    "set": "set",
+    "float": "float",
+    "int": "int",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What a case states, without its name; see cases.py."""
+
+    arguments: str
+    operator: str
+    expected: str
+    view: tuple[str, ...] = ()
+    tolerance: tuple[float, float] = (0.0, 0.0)
+    further: tuple[str, ...] = ()
+
+
+def kind(term: Term) -> str:
+    """The name of the type that a term has on every program, where that is known; else empty."""
+    if term[0] == "for":
+        return term[1]
+    if term[0] in ("and", "or"):
+        return "bool" if all(kind(part) == "bool" for part in term[1:]) else ""
+    if term[0] == "call" and term[1] == "round" and len(term) == 3:
+        return "int"
+    return _KINDS.get(term[1], "") if term[0] == "call" else ""
+
+
+# ---- making terms ----
+
+
+def make(name: str, *terms: Term) -> Term:
+    """The call of a function, method or operator, less what changes nothing."""
+    rule = _RULES.get(name)
+    found = rule(*terms) if rule else None
+    return ("call", name, *terms) if found is None else found
+
+
+def is_call(term: Term, *names: str) -> bool:
+    return term[0] == "call" and term[1] in names
+
+
+def _converted(name: str) -> Callable[..., Term | None]:
+    return lambda *terms: terms[0] if len(terms) == 1 and kind(terms[0]) == name else None
+
+
+def _of_items(name: str) -> Callable[..., Term | None]:
+    """A function that only looks at the items: list(x) and tuple(x) in it change nothing."""
+
+    def rule(*terms: Term) -> Term | None:
+        if len(terms) == 1 and is_call(terms[0], "list", "tuple") and len(terms[0]) == 3:
+            return make(name, terms[0][2])
+        if name == "set" and terms and kind(terms[0]) == "set":
+            return terms[0]
+        return terms[0] if name == "sorted" and len(terms) == 1 and is_call(terms[0], "sorted") else None
+
+    return rule
+
+
+def _listed(name: str) -> Callable[..., Term | None]:
+    def rule(*terms: Term) -> Term | None:
+        if len(terms) == 1 and is_call(terms[0], "list", "tuple") and terms[0][1] != name and len(terms[0]) == 3:
+            return make(name, terms[0][2])
+        return _converted(name)(*terms)
+
+    return rule
+
+
+def _rounded(*terms: Term) -> Term | None:
+    digits = _whole(terms[1]) if len(terms) == 2 else 0
+    if digits is None or digits < 0:
+        return None
+    inner = terms[0]
+    if kind(inner) == "int":
+        return inner
+    if is_call(inner, "round") and len(inner) == 4:
+        already = _whole(inner[3])
+        return inner if len(terms) == 2 and already is not None and already <= digits else None
+    return None
+
+
+def _whole(term: Term) -> int | None:
+    return int(term[1]) if term[0] == "data" and re.fullmatch(r"-?\d{1,9}", term[1]) else None
+
+
+def _repeated(name: str) -> Callable[..., Term | None]:
+    return lambda *terms: (
+        terms[0] if len(terms) == 1 and terms[0][:2] == ("call", name) and len(terms[0]) == 3 else None
+    )
+
+
+def _magnitude(*terms: Term) -> Term | None:
+    return terms[0] if is_call(terms[0], "len") else _repeated("abs")(*terms)
+
+
+def _sliced(of: Term, *bounds: Term) -> Term | None:
+    whole = all(bound == ("data", "null") for bound in bounds)
+    return of if whole and kind(of) in ("list", "tuple", "str") else None
+
+
+def _not(term: Term) -> Term | None:
+    if is_call(term, "not"):
+        return make("bool", term[2])
+    if is_call(term, "bool"):
+        return make("not", term[2])
+    if is_call(term, *_NEGATED):
+        return make(_NEGATED[term[1]], *term[2:])
+    return None
+
+
+def _compared(name: str) -> Callable[[Term, Term], Term | None]:
+    def rule(a: Term, b: Term) -> Term | None:
+        if a[0] == "data":
+            return make(FLIPPED[name], b, a) if b[0] != "data" else None
+        if b[0] != "data":
+            return _related(name, a, b)
+        if kind(a) == "bool" and b in (TRUE, FALSE) and name in _NEGATED:
+            return a if (b == TRUE) == (name in ("==", "is")) else make("not", a)
+        if is_call(a, "neg") and name in ("==", "!="):
+            opposite = _opposite(b)
+            return make(name, a[2], opposite) if opposite else None
+        if name == "==" and _keeps(a, b):
+            return make(name, a[2], b)
+        return None
+
+    return rule
+
+
+def _related(name: str, a: Term, b: Term) -> Term | None:
+    """Two terms, neither of them data: written one way round."""
+    if name in (">", ">="):
+        return ("call", FLIPPED[name], b, a)
+    return ("call", name, b, a) if name in ("==", "!=") and repr(b) < repr(a) else None
+
+
+def _opposite(data: Term) -> Term | None:
+    value = number(load(data[1]))
+    if isinstance(value, int):
+        return ("data", str(-value)) if abs(value) < 1 << 53 else None
+    return ("data", dump(["f", repr(-value)])) if isinstance(value, float) and value == value else None
+
+
+def _keeps(term: Term, data: Term) -> bool:
+    """Whether the last step of a term is one that gives an equal value of the same type, if it equals the data."""
+    tag = data[1][:4]
+    if is_call(term, "[:]"):
+        return term[3:] == (("data", "null"),) * 3 and (tag[:1] == '"' or tag in ('["l"', '["t"', '["b"'))
+    return is_call(term, ".copy") and tag in ('["l"', '["d"', '["s"')
+
+
+def _in(a: Term, b: Term) -> Term | None:
+    """Membership in a known list: its items once, in one order."""
+    if a[0] == "data" or b[0] != "data" or b[1][:4] not in ('["l"', '["t"'):
+        return None
+    try:
+        items = {canonical(item): item for item in reversed(load(b[1])[1:])}
+    except Mismatch:
+        return None
+    if len(items) == 1:
+        return make("==", a, ("data", dump(*items.values())))
+    found = ("data", dump(["l", *(items[text] for text in sorted(items))]))
+    return None if found == b else ("call", "in", a, found)
+
+
+_RULES: dict[str, Callable[..., Term | None]] = {
+    **{name: _converted(name) for name in ("int", "float", "str", "bool")},
+    **{name: _of_items(name) for name in ("sorted", "set", "len", "sum", "min", "max", "any", "all")},
+    **{name: _listed(name) for name in ("list", "tuple")},
+    **{name: _repeated(name) for name in (".lower", ".upper", ".strip")},
+    **{name: _compared(name) for name in ("==", "!=", "<", "<=", ">", ">=", "is", "is_not")},
+    "abs": _magnitude,
+    "round": _rounded,
+    "not": _not,
+    "[:]": _sliced,
+    "in": _in,
+}
+
+
+def joined(connective: str, parts: list[Term]) -> Term:
+    """`and` or `or` of several terms: nested ones are taken apart, equal ones count once, `x == 1 or x == 2` is `in`."""
+    flat: list[Term] = []
+    for part in parts:
+        for one in part[1:] if part[0] == connective else (part,):
+            if one not in flat:
+                flat.append(one)
+    if connective == "or":
+        flat = _alternatives(flat)
+    return flat[0] if len(flat) == 1 else (connective, *flat)
+
+
+def _alternatives(parts: list[Term]) -> list[Term]:
+    """`x == 1 or x == 2` as `x in [1, 2]`, where all parts speak about the same thing."""
+    subject = parts[0][2] if is_call(parts[0], "==", "in") else None
+    values: list[Any] = []
+    for part in parts:
+        if not is_call(part, "==", "in") or part[2] != subject or part[3][0] != "data" or part[2][0] == "data":
+            return parts
+        tree = load(part[3][1])
+        if part[1] == "in" and (type(tree) is not list or tree[0] not in ("l", "t")):
+            return parts
+        values += tree[1:] if part[1] == "in" else [tree]
+    return [make("in", subject, ("data", dump(["l", *values])))] if subject else parts
+
+
+# ---- conditions of cases ----
+
+
+def conditions(term: Term) -> Iterator[Condition]:
+    """The cases that asserting a term amounts to: one, or one for each part of a conjunction."""
+    if is_call(term, "bool"):
+        yield from conditions(term[2])
+    elif term[0] == "and":
+        for part in term[1:]:
+            yield from conditions(part)
+    elif is_call(term, "not") and term[2][0] == "or":
+        for part in term[2][1:]:
+            yield from conditions(make("not", part))
+    else:
+        yield _classic(term) or _satisfies(term)
+
+
+def _classic(term: Term) -> Condition | None:
+    """The condition as a view, an operator and an expected value, where they can say it."""
+    if is_call(term, "not"):
+        return _denied(term[2])
+    if is_call(term, "approx"):
+        return _near(term[2], term[3], *(number(load(part[1])) for part in term[4:]))
+    if is_call(term, "<", "<=") and is_call(term[2], "abs"):
+        return _distance(term)
+    if is_call(term, "in") and term[2][0] == "data":
+        return _viewed(term[3], "truthy", "true", ("has", term[2][1]))
+    if is_call(term, *FLIPPED, "in") and term[3][0] == "data":
+        return _viewed(term[2], term[1], term[3][1])
+    return _viewed(term, "truthy", "true")
+
+
+def _denied(term: Term) -> Condition | None:
+    if is_call(term, "in") and term[2][0] == "data":
+        return _viewed(term[3], "falsy", "false", ("has", term[2][1]))
+    if is_call(term, "in") and term[3][0] == "data":
+        return _viewed(term[2], "not_in", term[3][1])
+    return _viewed(term, "falsy", "false")
+
+
+def _viewed(term: Term, operator: str, expected: str, last: tuple[str, ...] = ()) -> Condition | None:
+    path: list[str] = [*reversed(last)]
+    while term[0] == "call":
+        step = _step(term)
+        if step is None:
+            return None
+        path += reversed(step)
+        term = term[2]
+    return Condition(term[1], operator, expected, tuple(reversed(path))) if term[0] == "result" else None
+
+
+def _step(term: Term) -> tuple[str, ...] | None:
+    """The last step of a term as a step of a view, with its argument."""
+    name, arguments = term[1], term[3:]
+    if not arguments:
+        return _PLAIN_STEPS.get(name)
+    if any(argument[0] != "data" for argument in arguments):
+        return None
+    text = arguments[0][1]
+    if name == "[:]":
+        bounds = [json.loads(argument[1]) for argument in arguments]
+        return ("slice", ",".join("" if bound is None else str(bound) for bound in bounds))
+    if name == "[]":
+        return ("index" if re.fullmatch(r"-?\d+", text) else "key", text)
+    if name == "round":
+        return ("round", text)
+    if name == ".count" and len(arguments) == 1:
+        return ("count", text)
+    return (name, json.loads(text)) if name in ("isinstance", "type_is") else None
+
+
+_PLAIN_STEPS: dict[str, tuple[str, ...]] = {
+    **{
+        name: (name,)
+        for name in [
+            "len",
+            "sorted",
+            "reversed",
+            "set",
+            "list",
+            "tuple",
+            "sum",
+            "min",
+            "max",
+            "abs",
+            "str",
+            "int",
+            "float",
+            "bool",
+            "any",
+            "all",
+        ]
+    },
+    **{f".{name}": (name,) for name in ["lower", "upper", "strip", "keys", "values", "items"]},
+    "round": ("round", ""),
+}
+
+
+def _near(of: Term, expected: Term, rel: Any, abs: Any) -> Condition | None:
+    found = _viewed(of, "approx", expected[1]) if expected[0] == "data" else None
+    return found and Condition(found.arguments, "approx", found.expected, found.view, (float(rel), float(abs)))
+
+
+def _distance(term: Term) -> Condition | None:
+    """`abs(x - 3) < 1e-6` as a tolerance, which has the largest distance that is still allowed."""
+    inner, bound = term[2][2], number(load(term[3][1])) if term[3][0] == "data" else None
+    if not is_call(inner, "-") or not isinstance(bound, (int, float)) or not math.isfinite(bound) or bound < 0:
+        return None
+    of, expected = (inner[3], inner[2]) if inner[2][0] == "data" else (inner[2], inner[3])
+    if expected[0] != "data" or number(load(expected[1])) is None:
+        return None
+    return _near(of, expected, 0.0, math.nextafter(bound, 0.0) if term[1] == "<" else bound)
+
+
+def _satisfies(term: Term) -> Condition:
+    writer = _Writer()
+    text = dump(writer.write(term))
+    if not writer.calls:
+        refuse("known")
+    first, *further = writer.calls
+    return Condition(first, "satisfies", text, (), (0.0, 0.0), tuple(further))
+
+
+_WRITTEN = {"is_not": "is not"}
+
+
+class _Writer:
+    """Writes a term in the language of terms.py: calls and variables numbered in the order in which they appear."""
+
+    def __init__(self) -> None:
+        self.calls: dict[str, int] = {}
+        self.variables: dict[int, int] = {}
+        self.letters = MAX_LETTERS
+
+    def write(self, term: Term) -> list[Any]:
+        head = term[0]
+        if head == "result":
+            if term[1] not in self.calls and len(self.calls) == MAX_CALLS:
+                refuse("many_calls", limit=MAX_CALLS)
+            return ["result", self.calls.setdefault(term[1], len(self.calls))]
+        if head == "data":
+            self.letters -= len(term[1])
+            if self.letters < 0:
+                refuse("long_condition", limit=MAX_LETTERS)
+            return ["data", load(term[1])]
+        if head == "item":
+            if term[1] not in self.variables:
+                refuse("decides")
+            return ["item", self.variables[term[1]]]
+        if head == "call":
+            return self._call(term)
+        if head == "for":
+            return self._comprehension(term)
+        return [head, *map(self.write, term[1:])]
+
+    def _call(self, term: Term) -> list[Any]:
+        name, arguments = _WRITTEN.get(term[1], term[1]), [*map(self.write, term[2:])]
+        if name == "type_is":
+            return ["call", "==", ["call", "type", arguments[0]], arguments[1]]
+        least, most, _ = FUNCTIONS.get(name, (1, 0, None))
+        if not least <= len(arguments) <= most:
+            refuse("on_value", name=f"{name.lstrip('.')} with these arguments")
+        return ["call", name, *arguments]
+
+    def _comprehension(self, term: Term) -> list[Any]:
+        generators: list[Any] = []
+        for iterable, numbers, wanted in term[2]:
+            of = self.write(iterable)
+            bound = [self.variables.setdefault(number, len(self.variables)) for number in numbers]
+            generators.append([of, bound, [*map(self.write, wanted)]])
+        written = ["for", term[1], generators, self.write(term[3])]
+        for _, numbers, _ in term[2]:
+            for number in numbers:
+                del self.variables[number]
+        return written

@@ -1,0 +1,319 @@
+"""Evaluates what a test does with results: conditions joined by `and`, comprehensions, loops, unpacking, `map`.
+
+Where an expression meets a result it becomes a term about it (symbols.py); a loop over a result states its assertions
+of every item, an `if` on a result under its condition. A name whose value would differ from round to round of such a
+loop is not known in it, nor after it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from selfplay.judging.reading.budget import Lazy, NotReadable, Unknown
+from selfplay.judging.reading.expressions import ERRORS, OPERATORS
+from selfplay.judging.reading.interpret import Evaluator, Flow, Function, Scope
+from selfplay.judging.reading.known import Native
+from selfplay.judging.reading.names import BoundMethod
+from selfplay.judging.reading.normal import Term, make
+from selfplay.judging.reading.opaque import Spoiled, spoil
+from selfplay.judging.reading.refusals import refusal, refuse
+from selfplay.judging.reading.symbols import METHODS, EntryPoint, Result, connected
+
+Wrapper = Callable[[Result], Any]
+
+
+class Symbolic(Evaluator):
+    """An evaluator that follows results through expressions and statements."""
+
+    entry: EntryPoint
+    helpers: set[Function]
+    under: list[Wrapper]  # the loops over results and the conditions that surround a statement, outermost first
+
+    def value(self, node: ast.AST, scope: Scope) -> Any:
+        handler = _EXPRESSIONS.get(type(node))
+        if handler is None:
+            return super().value(node, scope)
+        self.budget.spend()
+        try:
+            return handler(self, node, scope)
+        except NotReadable:
+            raise
+        except ERRORS as error:
+            raise NotReadable("unreadable", f"{type(error).__name__}: {error}"[:200]) from None
+
+    # ---- conditions ----
+
+    def boolean(self, node: ast.BoolOp, scope: Scope) -> Any:
+        """`and` / `or` with Python's shortcuts, as far as what is known decides."""
+        stop = type(node.op) is ast.Or
+        parts: list[Any] = []
+        value: Any = None
+        for part in node.values:
+            value = self.value(part, scope)
+            if isinstance(value, Spoiled):
+                return value
+            if isinstance(value, (Result, Unknown)):
+                parts.append(value)
+            elif bool(value) == stop:
+                if not parts:
+                    return value
+                parts.append(value)
+                break
+        return self._connected("or" if stop else "and", parts, value)
+
+    def _connected(self, connective: str, parts: list[Any], last: Any) -> Any:
+        """Known parts that decide nothing are gone, except for the last one, which may be the value."""
+        if parts and parts[-1] is not last:
+            parts.append(last)
+        if not any(isinstance(part, Result) for part in parts):
+            return last if not parts else self._truths(connective, parts)
+        return parts[0] if len(parts) == 1 else connected(connective, parts)
+
+    def _truths(self, connective: str, parts: list[Any]) -> Any:
+        return next((part for part in parts if self.truth(part) == (connective == "or")), parts[-1])
+
+    def comparison(self, node: ast.Compare, scope: Scope) -> Any:
+        left = self.value(node.left, scope)
+        parts: list[Any] = []
+        for op, other in zip(node.ops, node.comparators, strict=True):
+            right = self.value(other, scope)
+            found = self.compare(OPERATORS[type(op)], left, right)
+            left = right
+            if isinstance(found, Spoiled):
+                return found
+            if isinstance(found, Unknown):
+                parts.append(found)
+            elif not found:
+                return False if not parts else connected("and", [*parts, False])
+        return True if not parts else parts[0] if len(parts) == 1 else connected("and", parts)
+
+    def compare(self, name: str, a: Any, b: Any) -> Any:
+        if name in ("==", "!=") and type(a) is type(b) and type(a) in (list, tuple) and (_holds(a) or _holds(b)):
+            return self._compare_items(name, a, b)
+        if name in ("in", "not_in") and isinstance(b, (list, tuple)) and _holds(b):
+            return self._among(name, a, b)
+        return super().compare(name, a, b)
+
+    def _compare_items(self, name: str, a: Sequence[Any], b: Sequence[Any]) -> Any:
+        """Lists that hold results are equal where their items are."""
+        if len(a) != len(b):
+            return name == "!="
+        found = self.all([self.compare("==", x, y) for x, y in zip(a, b, strict=True)], "and")
+        return found if name == "==" else found.negated() if isinstance(found, Unknown) else not found
+
+    def _among(self, name: str, a: Any, items: Sequence[Any]) -> Any:
+        found = self.all([self.compare("==", a, item) for item in items], "or")
+        return found if name == "in" else found.negated() if isinstance(found, Unknown) else not found
+
+    def all(self, items: Sequence[Any], connective: str) -> Any:
+        """`all` (and) or `any` (or) of items, some of which are results; True or False where they do not matter."""
+        parts: list[Any] = []
+        for item in items:
+            if isinstance(item, Spoiled):
+                return item
+            if isinstance(item, Unknown):
+                parts.append(item)
+            elif bool(item) == (connective == "or"):
+                return connective == "or"
+        if not parts:
+            return connective == "and"
+        first = parts[0] if isinstance(parts[0], Result) else parts[0].negated().negated()
+        return (first if len(parts) == 1 else connected(connective, parts)).then("bool")
+
+    def choice(self, node: ast.IfExp, scope: Scope) -> Any:
+        test = self.value(node.test, scope)
+        if not isinstance(test, Result):
+            return self.value(node.body if self.truth(test) else node.orelse, scope)
+        parts = [test, self.value(node.body, scope), self.value(node.orelse, scope)]
+        return test.over(parts, lambda condition, a, b: ("if", condition, a, b))
+
+    # ---- parts of results ----
+
+    def item(self, node: ast.Subscript, scope: Scope) -> Any:
+        value, key = self.value(node.value, scope), self.value(node.slice, scope)
+        if isinstance(value, Unknown):
+            return value.item(key)
+        if isinstance(key, Spoiled):
+            return key
+        if isinstance(key, Result):
+            return key.over([value, key], lambda of, at: make("[]", of, at))
+        return value[self.budget.weigh(key)]
+
+    def comprehension(self, node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp, scope: Scope) -> Any:
+        """Over something known: its items. Over a result: a term with a variable for each name that it binds."""
+        first = self.value(node.generators[0].iter, scope)
+        if isinstance(first, Spoiled):
+            return first
+        if not isinstance(first, Result):
+            return super().comprehension(node, scope)
+        if isinstance(node, ast.DictComp):
+            refuse("on_value", self.entry.name, name="a dictionary made of the items")
+        inner, shape, parts = Scope(outer=scope), [], []
+        for position, generator in enumerate(node.generators):
+            iterable = first if position == 0 else self.value(generator.iter, inner)
+            variables = self._variables(generator.target, inner)
+            wanted = [self.value(condition, inner) for condition in generator.ifs]
+            shape.append((variables, len(wanted)))
+            parts += [iterable, *wanted]
+        kind = "set" if isinstance(node, ast.SetComp) else "list"
+        parts.append(self.value(node.elt, inner))
+        return first.over(parts, lambda *terms: _comprehension(kind, shape, terms), isinstance(node, ast.GeneratorExp))
+
+    def _variables(self, target: ast.expr, scope: Scope) -> tuple[int, ...]:
+        names = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
+        numbers: list[int] = []
+        for name in names:
+            if not isinstance(name, ast.Name):
+                refuse("nested_unpacking", self.entry.name)
+            variable = self.entry.variable()
+            scope.names[name.id] = variable
+            numbers.append(variable.term[1])
+        if isinstance(target, (ast.Tuple, ast.List)) and len(numbers) == 1:
+            refuse("nested_unpacking", self.entry.name)
+        return tuple(numbers)
+
+    def apply(self, function: Any, arguments: list[Any], keywords: dict[str, Any] | None = None) -> Any:
+        given = [*arguments, *(keywords or {}).values()]
+        if isinstance(function, Function) and function in self.helpers and any(isinstance(v, Unknown) for v in given):
+            refuse("helper", self.entry.name, name="function")
+        if isinstance(function, BoundMethod) and any(isinstance(value, Result) for value in given):
+            if function.name in METHODS and not keywords:
+                result = next(value for value in given if isinstance(value, Result))
+                return result.over([function.value, *arguments], lambda *terms: make(f".{function.name}", *terms))
+        if isinstance(function, Native) and not keywords:
+            if function.name in ("all", "any") and len(arguments) == 1 and _holds(arguments[0]):
+                return self.all(arguments[0], "and" if function.name == "all" else "or")
+            if function.name in ("map", "filter") and len(arguments) == 2 and isinstance(arguments[1], Result):
+                return self._mapped(function.name, *arguments)
+        if isinstance(function, Native) and function.name in ("sorted", "min", "max") and len(arguments) == 1:
+            if isinstance(arguments[0], Result) and (keywords or {}).get("key") is not None:
+                return self._keyed(function.name, arguments[0], dict(keywords or {}))
+        return super().apply(function, arguments, keywords)
+
+    def _keyed(self, name: str, result: Result, keywords: dict[str, Any]) -> Any:
+        """sorted(), min() or max() with a key: of triples of key, position and item, of which the item is kept."""
+        backwards = keywords.get("reverse", False) if name == "sorted" else name == "max"
+        if set(keywords) - {"key", "reverse"} or not isinstance(backwards, bool):
+            refuse("on_value", self.entry.name, name=f"{name}() with these arguments")
+        item, position, rest = self.entry.variable(), self.entry.variable(), [self.entry.variable() for _ in range(3)]
+        key = self.apply(keywords["key"], [item])
+        place = position.then("neg") if backwards else position  # equal keys stay in their order
+        numbers = tuple(variable.term[1] for variable in rest)
+
+        def build(of: Term, key: Term, place: Term, item: Term, last: Term) -> Term:
+            pairs = make("enumerate", of)
+            triples = ("for", "list", ((pairs, (position.term[1], item[1]), ()),), ("call", "(,)", key, place, item))
+            found = make("sorted", triples)
+            return ("for", "list", ((make("reversed", found) if backwards else found, numbers, ()),), last)
+
+        found = result.over([result, key, place, item, rest[2]], build)
+        return found if name == "sorted" else found.then("[]", 0)
+
+    def _mapped(self, name: str, function: Any, result: Result) -> Any:
+        variable = self.entry.variable()
+        made = variable if function is None else self.apply(function, [variable])
+        if not isinstance(made, Result):
+            refuse("on_value", self.entry.name, name=f"{name}() of a function that looks at nothing")
+        shape = [((variable.term[1],), int(name == "filter"))]
+        parts = [result, made] if name == "map" else [result, made, variable]
+        return result.over(parts, lambda *terms: _comprehension("list", shape, terms), True)
+
+    def _unpack(self, targets: Sequence[ast.expr], value: Any, scope: Scope) -> None:
+        """`a, b = f(n)` also states how many items there are."""
+        if isinstance(value, Spoiled):
+            for target in targets:
+                self.bind(target.value if isinstance(target, ast.Starred) else target, value, scope)
+            return
+        if not isinstance(value, Result):
+            super()._unpack(targets, value, scope)
+            return
+        star = next((i for i, target in enumerate(targets) if isinstance(target, ast.Starred)), None)
+        length = value.then("len") if not value.lazy else value.then("list").then("len")
+        self.state(length.compare("==" if star is None else ">=", len(targets) - (star is not None), False))
+        value = value.then("list") if value.lazy else value
+        for position, target in enumerate(targets):
+            if isinstance(target, ast.Starred):
+                after = len(targets) - position - 1
+                part = value.item(slice(position, -after if after else None)).then("list")
+                self.bind(target.value, part, scope)
+            else:
+                self.bind(
+                    target, value.item(position if star is None or position < star else position - len(targets)), scope
+                )
+
+    # ---- statements about results ----
+
+    def state(self, value: Any) -> None:
+        """Enter an asserted value."""
+        raise NotImplementedError
+
+    def on_for(self, node: ast.For, scope: Scope) -> Flow | None:
+        """A loop over a result states what it asserts of every item."""
+        iterable = self.value(node.iter, scope)
+        if not isinstance(iterable, Result):
+            items = iterable if isinstance(iterable, Lazy) else self.budget.items(iterable)
+            return self._loop(node, (self.bind(node.target, item, scope) for item in items), scope)
+        spoil([node], scope, refusal("decides", self.entry.name))
+        variables = self._variables(node.target, scope)
+
+        def every(condition: Result) -> Any:
+            shape = [(variables, 0)]
+            return condition.over(
+                [iterable, condition], lambda *terms: make("all", _comprehension("list", shape, terms))
+            )
+
+        self._run_under(every, node.body, scope)
+        spoil([node], scope, refusal("decides", self.entry.name))
+        return self.run(node.orelse, scope)
+
+    def on_if(self, node: ast.If, scope: Scope) -> Flow | None:
+        test = self.value(node.test, scope)
+        if not isinstance(test, Result):
+            return self.run(node.body if self.truth(test) else node.orelse, scope)
+        test.listed()
+        spoil([*node.body, *node.orelse], scope, refusal("decides", self.entry.name))
+        self._run_under(lambda condition: connected("or", [test.negated(), condition]), node.body, scope)
+        spoil(node.body, scope, refusal("decides", self.entry.name))
+        self._run_under(lambda condition: connected("or", [test, condition]), node.orelse, scope)
+        spoil(node.orelse, scope, refusal("decides", self.entry.name))
+        return None
+
+    def _run_under(self, wrapper: Wrapper, body: Sequence[ast.stmt], scope: Scope) -> None:
+        with self._surrounded(wrapper):
+            if self.run(body, scope) is not None:
+                refuse("decides", self.entry.name)
+
+    @contextmanager
+    def _surrounded(self, wrapper: Wrapper) -> Iterator[None]:
+        self.under.append(wrapper)
+        try:
+            yield
+        finally:
+            self.under.pop()
+
+
+def _holds(items: Any) -> bool:
+    """Whether a list or tuple holds something that is not known yet."""
+    return isinstance(items, (list, tuple)) and any(isinstance(item, Unknown) for item in items)
+
+
+def _comprehension(kind: str, shape: Sequence[tuple[tuple[int, ...], int]], terms: Sequence[Term]) -> Term:
+    """The term of a comprehension from those of its iterables, each with its conditions, and of its element."""
+    left = iter(terms)
+    generators = tuple((next(left), numbers, tuple(next(left) for _ in range(wanted))) for numbers, wanted in shape)
+    return ("for", kind, generators, next(left))
+
+
+_EXPRESSIONS: dict[type[ast.AST], Callable[[Any, Any, Scope], Any]] = {
+    ast.BoolOp: Symbolic.boolean,
+    ast.Compare: Symbolic.comparison,
+    ast.IfExp: Symbolic.choice,
+    ast.Subscript: Symbolic.item,
+    ast.ListComp: Symbolic.comprehension,
+    ast.SetComp: Symbolic.comprehension,
+    ast.DictComp: Symbolic.comprehension,
+    ast.GeneratorExp: Symbolic.comprehension,
+}

@@ -1,0 +1,414 @@
+"""What Python's builtins and methods do with lists, tuples, sets, dictionaries and ranges, on trees, within a budget.
+
+The order of a set is nobody's to rely on, and the one that it is written in is ours, not Python's. What is made from a
+set by list(), tuple() or a comprehension is therefore unordered (`list?`, see equality.py) until something makes the
+order irrelevant: sorted, set, len, sum, min, max, any, all, in, count. Everything else raises Mismatch.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from selfplay.judging.equality import (
+    HOLDING,
+    SETS,
+    SHUFFLED,
+    Mismatch,
+    canonical,
+    hashable,
+    items,
+    order,
+    positions,
+    range_key,
+    tag_of,
+    truth,
+)  # fmt: skip
+from selfplay.judging.scalars import number_of, text_of, tree_of, whole_of
+from selfplay.judging.steps import CHARACTERS, Steps
+from selfplay.judging.values import Tree, dump, integer, number, whole
+
+
+def parts(steps: Steps, tree: Tree) -> list[Tree]:
+    """The items that iterating gives, those of a set in any order; raises Mismatch where Python cannot iterate."""
+    if type(tree) is str:
+        steps.spend(len(tree))
+        return list(tree)
+    tag = tag_of(tree)
+    steps.spend(len(tree) if tag in HOLDING or tag == "d" else 1)
+    if tag in ("s", "z"):
+        return distinct(steps, tree[1:])
+    if tag in HOLDING:
+        return tree[1:]
+    if tag == "d":
+        return distinct(steps, [key for key, _ in tree[1:]])
+    if tag in ("b", "B"):
+        steps.spend(len(tree[1]))
+        return list(bytes.fromhex(tree[1]))
+    if tag == "r":
+        return _range_items(steps, tree)
+    raise Mismatch("not iterable")
+
+
+def shuffled(tree: Tree) -> bool:
+    """Whether iterating gives the items in the order of a set, and there is more than one."""
+    return type(tree) is list and len(tree) > 2 and tree[0] in ("s", "z", *SHUFFLED)
+
+
+def in_order(steps: Steps, tree: Tree) -> list[Tree]:
+    """The items that iterating gives; raises Mismatch where their order is that of a set."""
+    found = parts(steps, tree)
+    if shuffled(tree) and len(found) > 1:
+        raise Mismatch("the order of a set")
+    return found
+
+
+def _range_items(steps: Steps, tree: Tree) -> list[Tree]:
+    bounds = [whole(part) for part in tree[1:]]
+    steps.spend(sum(bound.bit_length() for bound in bounds) // CHARACTERS)
+    length = range_key(tree)[0]
+    steps.spend(length * (1 + max(bound.bit_length() for bound in bounds) // 8 // CHARACTERS))
+    return [integer(value) for value in range(*bounds)]
+
+
+def distinct(steps: Steps, trees: list[Tree]) -> list[Tree]:
+    """Each value once, the first of equal ones, in order."""
+    found: dict[str, Tree] = {}
+    for tree in trees:
+        steps.weigh(tree)
+        found.setdefault(canonical(tree), tree)
+    return list(found.values())
+
+
+def length(steps: Steps, tree: Tree) -> Tree:
+    """len(tree)."""
+    tag = tag_of(tree)
+    if type(tree) is str:
+        return len(tree)
+    if tag == "r":
+        steps.weigh(tree)
+        return integer(range_key(tree)[0])
+    if tag in ("l", "t", *SHUFFLED, "keys", "items", "values"):
+        return len(tree) - 1
+    if tag == "iterator":
+        raise Mismatch("an iterator has no length")
+    return len(tree[1]) // 2 if tag in ("b", "B") else len(parts(steps, tree))
+
+
+def collected(tag: str) -> Callable[[Steps, Tree], Tree]:
+    """list() or tuple(), by tag."""
+
+    def collect(steps: Steps, tree: Tree) -> Tree:
+        found = parts(steps, tree)
+        return [tag if len(found) < 2 or not shuffled(tree) else f"{_KINDS[tag]}?", *found]
+
+    return collect
+
+
+_KINDS = {"l": "list", "t": "tuple"}
+
+
+def set_of(tag: str) -> Callable[..., Tree]:
+    """set() or frozenset(), by tag."""
+
+    def collect(steps: Steps, tree: Tree = None) -> Tree:
+        found = [] if tree is None else distinct(steps, parts(steps, tree))
+        if not all(map(hashable, found)):
+            raise Mismatch("not hashable")
+        return [tag, *found]
+
+    return collect
+
+
+class _Ordered:
+    """A value that sorts as Python sorts it."""
+
+    __slots__ = ("steps", "tree")
+
+    def __init__(self, steps: Steps, tree: Tree) -> None:
+        self.steps, self.tree = steps, tree
+
+    def __lt__(self, other: _Ordered) -> bool:
+        return order(self.tree, other.tree, operator.lt, self.steps)
+
+    def __gt__(self, other: _Ordered) -> bool:
+        return order(self.tree, other.tree, operator.gt, self.steps)
+
+
+def in_sorted_order(steps: Steps, tree: Tree, reverse: Tree = False) -> Tree:
+    """sorted(tree, reverse=reverse)."""
+    values = _comparable(steps, tree)
+    down = truth(reverse)
+    if all(type(value) is int for value in values) or all(type(value) is str for value in values):
+        steps.spend(len(values))
+        return ["l", *sorted(values, reverse=down)]
+    found = sorted(values, key=functools.partial(_Ordered, steps), reverse=down)
+    if shuffled(tree):
+        _require_no_ties(found)
+    return ["l", *found]
+
+
+def _comparable(steps: Steps, tree: Tree) -> list[Tree]:
+    """The items to sort; raises Mismatch where the result would hang on the order of a set."""
+    values = parts(steps, tree)
+    if shuffled(tree) and any(map(_partly_ordered, values)):
+        raise Mismatch("the order of a set")
+    return values
+
+
+def _partly_ordered(tree: Tree) -> bool:
+    """Whether a value holds a set or NaN, which are neither below nor above others."""
+    tag = tag_of(tree)
+    return (
+        tag in SETS or (tag == "f" and tree[1] == "nan") or (tag in ("l", "t") and any(map(_partly_ordered, tree[1:])))
+    )
+
+
+def _require_no_ties(values: Sequence[Tree]) -> None:
+    texts = [(canonical(value), dump(value)) for value in values]
+    if any(a[0] == b[0] and a[1] != b[1] for a, b in itertools.pairwise(texts)):
+        raise Mismatch("the order of a set, among values that are equal")
+
+
+def extreme(best: Callable[..., Any]) -> Callable[..., Tree]:
+    """min or max, of the items of one value or of several values."""
+
+    def choose(steps: Steps, *trees: Tree) -> Tree:
+        values = _comparable(steps, trees[0]) if len(trees) == 1 else trees
+        found = best(values, key=functools.partial(_Ordered, steps))
+        if len(trees) == 1 and shuffled(trees[0]):
+            _require_no_ties([found, *(values[position] for position in positions(found, values))])
+        return found
+
+    return choose
+
+
+def total(steps: Steps, tree: Tree, start: Tree = 0) -> Tree:
+    """sum(tree, start) of numbers. What depends on the order of a set, its floats' rounding, is rounded once."""
+    values = [number_of(start), *map(number_of, parts(steps, tree))]
+    if shuffled(tree) and any(isinstance(value, float) for value in values):
+        return tree_of(math.fsum(values))
+    result = sum(values[1:], values[0])
+    return tree_of(result + 0 if type(result) is bool else result)
+
+
+def any_of(steps: Steps, tree: Tree) -> Tree:
+    """any(tree)."""
+    return _first_truth(steps, tree, True)
+
+
+def all_of(steps: Steps, tree: Tree) -> Tree:
+    """all(tree)."""
+    return not _first_truth(steps, tree, False)
+
+
+def _first_truth(steps: Steps, tree: Tree, wanted: bool) -> bool:
+    found = parts(steps, tree)
+    if shuffled(tree):
+        found = [truth(item) for item in found]
+    return any(truth(item) == wanted for item in found)
+
+
+def backwards(steps: Steps, tree: Tree) -> Tree:
+    """list(reversed(tree)); of sets there is none."""
+    if tag_of(tree) in ("s", "z", "iterator"):
+        raise Mismatch("not reversible")
+    return ["l", *reversed(in_order(steps, tree))]
+
+
+def numbered(steps: Steps, tree: Tree, start: Tree = 0) -> Tree:
+    """enumerate(tree, start)."""
+    found = in_order(steps, tree)
+    first = whole_of(start)
+    steps.spend(3 * len(found))
+    return ["iterator", *(["t", integer(position), item] for position, item in enumerate(found, first))]
+
+
+def zipped(steps: Steps, *trees: Tree) -> Tree:
+    """zip(*trees)."""
+    rows = [in_order(steps, tree) for tree in trees]
+    steps.spend((1 + len(rows)) * min(map(len, rows), default=0))
+    return ["iterator", *(["t", *row] for row in zip(*rows, strict=False))]
+
+
+def range_of(steps: Steps, *bounds: Tree) -> Tree:
+    """range(*bounds)."""
+    made = range(*map(whole_of, bounds))
+    return ["r", *map(integer, (made.start, made.stop, made.step))]
+
+
+def item(steps: Steps, tree: Tree, position: Tree) -> Tree:
+    """tree[position]: an item by position, or a dictionary's value by key."""
+    tag = tag_of(tree)
+    if tag == "d":
+        found = _value(steps, tree, position)
+        if found is None:
+            raise Mismatch("no such key")
+        return found[0]
+    steps.weigh(position)
+    at = whole_of(position)
+    if type(tree) is str:
+        return tree[at]
+    if tag in ("l", "t"):
+        if not -len(tree) < at < len(tree):
+            raise Mismatch("no such position")
+        return tree[at + 1 if at >= 0 else at]
+    if tag in ("b", "B"):
+        steps.weigh(tree)
+        return bytes.fromhex(tree[1])[at]
+    if tag == "r":
+        steps.weigh(tree)
+        return integer(range(*map(whole, tree[1:]))[at])
+    raise Mismatch("no positions")
+
+
+def _value(steps: Steps, tree: Tree, key: Tree) -> tuple[Tree] | None:
+    """The value of a key, in a tuple, the last where a key comes twice; None where there is none."""
+    if tag_of(tree) != "d":
+        raise Mismatch("not a dictionary")
+    steps.weigh(key)
+    if not hashable(key):
+        raise Mismatch("not hashable")
+    return _found_value(tree, steps.table(tree, _keys), key)
+
+
+def _found_value(tree: Tree, keys: dict[str, int], key: Tree) -> tuple[Tree] | None:
+    try:
+        position = keys.get(canonical(key))
+    except Mismatch:  # NaN and opaque values are no one's key
+        return None
+    return None if position is None else (tree[position][1],)
+
+
+def _keys(tree: Tree) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for position, (key, _) in enumerate(tree[1:], 1):
+        try:
+            found[canonical(key)] = position
+        except Mismatch:
+            continue
+    return found
+
+
+def value_or(steps: Steps, tree: Tree, key: Tree, default: Tree = None) -> Tree:
+    """tree.get(key, default)."""
+    found = _value(steps, tree, key)
+    return default if found is None else found[0]
+
+
+def part(steps: Steps, tree: Tree, start: Tree, stop: Tree, step: Tree) -> Tree:
+    """tree[start:stop:step]; of a range a range."""
+    bounds = slice(*(None if bound is None else whole_of(bound) for bound in (start, stop, step)))
+    tag = tag_of(tree)
+    if type(tree) is str:
+        return tree[bounds]
+    if tag in ("l", "t"):
+        return [tag, *tree[1:][bounds]]
+    if tag in ("b", "B"):
+        return [tag, bytes.fromhex(tree[1])[bounds].hex()]
+    if tag == "r":
+        found = range(*map(whole, tree[1:]))[bounds]
+        return ["r", *map(integer, (found.start, found.stop, found.step))]
+    raise Mismatch("no positions")
+
+
+def occurrences(steps: Steps, tree: Tree, wanted: Tree) -> Tree:
+    """tree.count(wanted)."""
+    if type(tree) is str:
+        return tree.count(text_of(wanted))
+    if tag_of(tree) in ("l", "t", *SHUFFLED):
+        return len(positions(wanted, tree[1:]))
+    if tag_of(tree) == "r":
+        return len(positions(wanted, parts(steps, tree)))
+    raise Mismatch("no count")
+
+
+def first_position(steps: Steps, tree: Tree, wanted: Tree) -> Tree:
+    """tree.index(wanted)."""
+    if type(tree) is str:
+        return tree.index(text_of(wanted))
+    if tag_of(tree) not in ("l", "t", "r"):
+        raise Mismatch("no index")
+    found = positions(wanted, parts(steps, tree))
+    if not found:
+        raise Mismatch("no such item")
+    return found[0]
+
+
+def pairs(steps: Steps, tree: Tree) -> list[tuple[Tree, Tree]]:
+    """The keys and values of a dictionary, in its order; the last value where a key comes twice."""
+    if tag_of(tree) != "d":
+        raise Mismatch("not a dictionary")
+    steps.weigh(tree)
+    found: dict[str, tuple[Tree, Tree]] = {}
+    for key, value in tree[1:]:
+        text = canonical(key)
+        found[text] = (found[text][0] if text in found else key, value)
+    return list(found.values())
+
+
+def repeated(steps: Steps, tree: Tree, times: int) -> Tree:
+    """tree * times, of a text, bytes, list or tuple."""
+    tag = tag_of(tree)
+    if type(tree) is str:
+        steps.spend(len(tree) * max(times, 0) // CHARACTERS)
+        return tree * times
+    if tag in ("b", "B"):
+        steps.spend(len(tree[1]) * max(times, 0) // CHARACTERS)
+        return [tag, tree[1] * times]
+    if tag not in ("l", "t"):
+        raise Mismatch("no repetition")
+    steps.spend(len(tree) * max(times, 0))
+    return [tag, *tree[1:] * times]
+
+
+def chained(steps: Steps, a: Tree, b: Tree) -> Tree:
+    """a + b, of texts, bytes, lists or tuples."""
+    if type(a) is str and type(b) is str:
+        return a + b
+    if tag_of(a) in ("b", "B") and tag_of(b) in ("b", "B"):
+        return [a[0], a[1] + b[1]]
+    if tag_of(a) != tag_of(b) or tag_of(a) not in ("l", "t"):
+        raise Mismatch("no sum")
+    return [*a, *b[1:]]
+
+
+def set_operation(name: str) -> Callable[[Steps, Tree, Tree], Tree]:
+    """a & b, a | b, a - b, a ^ b of sets."""
+
+    def combine(steps: Steps, a: Tree, b: Tree) -> Tree:
+        left, right = ({canonical(item): item for item in tree[1:]} for tree in (a, b))
+        ours = [item for text, item in left.items() if name in ("|", "^", "-") or text in right]
+        if name in ("-", "^"):
+            ours = [item for text, item in left.items() if text not in right]
+        theirs = [item for text, item in right.items() if text not in left] if name in ("|", "^") else []
+        return ["z" if tag_of(a) == "z" else "s", *ours, *theirs]
+
+    return combine
+
+
+def compared_as_sets(test: Callable[[Any, Any], bool]) -> Callable[[Steps, Tree, Tree], Tree]:
+    """issubset, issuperset: a set against any iterable."""
+
+    def compare(steps: Steps, a: Tree, b: Tree) -> Tree:
+        if tag_of(a) not in ("s", "z"):
+            raise Mismatch("not a set")
+        return order(a, set_of("s")(steps, b), test, steps)
+
+    return compare
+
+
+def disjoint(steps: Steps, a: Tree, b: Tree) -> Tree:
+    """a.isdisjoint(b)."""
+    if tag_of(a) not in ("s", "z"):
+        raise Mismatch("not a set")
+    return not set(items(a)) & set(items(set_of("s")(steps, b)))
+
+
+def is_number(tree: Tree) -> bool:
+    """Whether operators do arithmetic with it."""
+    return number(tree) is not None

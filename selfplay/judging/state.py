@@ -1,0 +1,48 @@
+"""Which programs may keep something from one call to the next, told from their text.
+
+A function without decorators, mutable defaults, `global` or attributes that it sets, in a module that holds nothing but
+definitions, imports and constants, answers every call alike, so the order of its calls decides nothing. Anything else
+*may* keep state: the judge calls such a program in two orders. Left out: the roads that only a program which wants to be
+inconsistent takes (frames, `sys.modules`); it harms nobody but itself.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from selfplay.game.syntax import parsed
+
+_HARMLESS = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Pass)
+_CHANGING = (ast.Global, ast.Nonlocal)
+_CONSTANT = (ast.Constant, ast.UnaryOp, ast.USub, ast.UAdd, ast.Invert, ast.Tuple, ast.Load, ast.BinOp, ast.operator)
+
+
+def keeps_state(source: str) -> bool:
+    """Whether the program may answer a call differently after another one; True for what does not parse."""
+    tree = parsed(source)
+    return tree is None or not all(map(_is_harmless, tree.body)) or any(map(_remembers, ast.walk(tree)))
+
+
+def _is_harmless(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value) | ast.Expr(value=value):
+            return _is_constant(value)
+    return isinstance(statement, _HARMLESS)
+
+
+def _is_constant(value: ast.expr) -> bool:
+    return all(isinstance(node, _CONSTANT) for node in ast.walk(value))
+
+
+def _remembers(node: ast.AST) -> bool:
+    match node:
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            defaults = [*node.args.defaults, *(default for default in node.args.kw_defaults if default)]
+            return bool(node.decorator_list) or not all(map(_is_constant, defaults))
+        case ast.ClassDef():
+            return not all(map(_is_harmless, node.body))
+        case ast.Attribute(ctx=ast.Store() | ast.Del(), value=ast.Name(id=owner)):
+            return owner != "self"
+        case ast.Attribute(ctx=ast.Store() | ast.Del()):
+            return True
+    return isinstance(node, _CHANGING)

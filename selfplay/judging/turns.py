@@ -1,0 +1,136 @@
+"""A discriminator's conversation, read: what each turn wrote, which of it counts, and why the rest does not.
+
+`read_suite` reads texts to cases and screens them; `settled` adds the reference's word. Both are pure: the one is done by
+the clerk (its input is what a model wrote), the other by who asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from selfplay.game.extract import extract_tests
+from selfplay.game.problems import Problem
+from selfplay.judging.admission import identity, screen
+from selfplay.judging.cases import Case, Refusal
+from selfplay.judging.reading import Reading, read_cases, read_stdin_cases
+
+MAX_CASES = 64  # of one turn that are read; a turn is asked for two or three
+MAX_TURN_BYTES = 4 << 20  # of a turn's arguments
+MAX_SUITE_BYTES = 8 << 20  # of a suite's arguments, all turns together
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenTurn:
+    """One discriminator's turn, read.
+
+    `cases` are the well-formed ones in order, `refusals`, aligned with them, say why a case does not count: None where it
+    does. `unread` are tests that could not be read, `dropped` counts what was lost before reading.
+    """
+
+    stage: int
+    cases: tuple[Case, ...] = ()
+    refusals: tuple[Refusal | None, ...] = ()
+    unread: tuple[Refusal, ...] = ()
+    dropped: int = 0
+    critique: str = ""
+    salvaged: int = 0
+
+    @property
+    def written(self) -> int:
+        """Every case of the turn, the unreadable ones included."""
+        return len(self.cases) + len(self.unread) + self.dropped
+
+    @property
+    def valid(self) -> tuple[bool, ...]:
+        """For each case whether it counts."""
+        return tuple(refusal is None for refusal in self.refusals)
+
+    @property
+    def admitted(self) -> tuple[Case, ...]:
+        return tuple(case for case, refusal in zip(self.cases, self.refusals, strict=True) if refusal is None)
+
+    @property
+    def refused(self) -> tuple[Refusal, ...]:
+        """Why the others do not count, the unreadable ones first."""
+        return (*self.unread, *(refusal for refusal in self.refusals if refusal is not None))
+
+
+Suite = tuple[WrittenTurn, ...]
+
+
+def read_suite(problem: Problem, texts: Sequence[tuple[int, str]], limit: int = MAX_CASES) -> Suite:
+    """The turns of one conversation, given as (stage, text), read and screened; no reference has spoken yet.
+
+    A case that the suite held earlier is a duplicate. Past `limit` cases or the bytes of their arguments, a turn's
+    further cases are refused.
+    """
+    turns: list[WrittenTurn] = []
+    already: list[object] = []
+    room = MAX_SUITE_BYTES
+    for stage, text in texts:
+        tests = extract_tests(text, problem)
+        if problem.kind == "stdio":
+            reading = read_stdin_cases(tests.stdin[:limit], problem.tolerance)
+        else:
+            reading = read_cases(tests.source, problem.entry_point, problem.signature, limit=limit)
+        over = max(0, len(tests.stdin) - limit)
+        reading = _within(reading, min(room, MAX_TURN_BYTES))
+        turn = _screened(problem, stage, reading, already)
+        room -= sum(_size(case) for case in turn.cases)
+        already += [identity(case) for case in turn.admitted]
+        turns.append(
+            replace(
+                turn,
+                dropped=tests.dropped + over,
+                critique=tests.critique,
+                salvaged=tests.salvaged + reading.salvaged,
+            )
+        )
+    return tuple(turns)
+
+
+def _size(case: Case) -> int:
+    return sum(map(len, case.calls))
+
+
+def _within(reading: Reading, room: int) -> Reading:
+    """The reading without the cases whose arguments, counted from the first case on, take more than `room` bytes."""
+    kept: list[Case] = []
+    refused = list(reading.refused)
+    for case in reading.cases:
+        room -= _size(case)
+        if room >= 0:
+            kept.append(case)
+        else:
+            refused.append(
+                Refusal(case.name, case.source, "budget", "the arguments of this turn's tests are too large")
+            )
+    return replace(reading, cases=tuple(kept), refused=tuple(refused))
+
+
+def _screened(problem: Problem, stage: int, reading: Reading, already: Iterable[object]) -> WrittenTurn:
+    kept, refused = screen(problem, reading, already)
+    passed = {id(case) for case in kept}
+    flaws = iter(refused[len(reading.refused) :])
+    refusals = tuple(None if id(case) in passed else next(flaws) for case in reading.cases)
+    return WrittenTurn(stage, reading.cases, refusals, reading.refused)
+
+
+def screened_of(suite: Suite) -> tuple[Case, ...]:
+    """The cases that count so far, in order of appearance."""
+    return tuple(case for turn in suite for case in turn.admitted)
+
+
+def settled(suite: Suite, verdicts: Sequence[Refusal | None]) -> Suite:
+    """The suite with admission's word on each case of `screened_of(suite)`, in their order."""
+    word = iter(verdicts)
+    return tuple(
+        replace(turn, refusals=tuple(refusal if refusal is not None else next(word) for refusal in turn.refusals))
+        for turn in suite
+    )
+
+
+def unread_suite(texts: Sequence[tuple[int, str]], why: str) -> Suite:
+    """A conversation of which nothing was read."""
+    return tuple(WrittenTurn(stage, unread=(Refusal("turn", text[:200], "budget", why),)) for stage, text in texts)

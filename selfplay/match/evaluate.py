@@ -1,0 +1,175 @@
+"""Evaluation: both roles on held-out problems, against an opponent that never changes.
+
+Code is measured on hidden cases: correct at temperature 1, greedily, and in at least one of four samples. Tests are measured
+on one suite per problem that reads a **recorded** chain of the untrained player, so that kills do not fall merely because
+the opponent improves: validity, mutation score (on the operators that training pays, and on those kept from it), kills
+among the recorded wrong programs, distinctness. Every evaluation of a run uses the same random numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from selfplay.game.episode import Conversation
+from selfplay.game.phases import Step
+from selfplay.game.players import Player
+from selfplay.game.problems import Problem
+from selfplay.game.prompts import Prompts
+from selfplay.game.rollout import Seat, Table, converse
+from selfplay.judging.judge import Job, Judge
+from selfplay.judging.mutation_operators import Family
+from selfplay.judging.reading import problem_cases
+from selfplay.judging.targets import MutantBank
+from selfplay.match.examine import Submission, judged
+from selfplay.match.intervals import Estimate, distinct_share, mean, pass_at_k, ratio
+from selfplay.match.record import KILLS, Chain, Match, Origin, Target
+
+EVALUATION = -1  # the step number that keys an evaluation's random numbers
+OPPONENT = -2
+FAMILIES: tuple[Family, ...] = ("paid", "kept")
+
+
+@dataclass(frozen=True, slots=True)
+class Opponent:
+    """What the untrained player did on each problem: the chain that suites read, and its distinct wrong programs."""
+
+    chains: Mapping[str, Chain]
+    wrong: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One problem's results, small enough to cross ranks. `kills` maps origins of targets to (killed, targets)."""
+
+    problem: str
+    correct: tuple[bool, ...] = ()
+    greedy: bool = False
+    written: int = 0
+    valid: int = 0
+    cases: tuple[tuple[object, ...], ...] = ()
+    kills: Mapping[Origin, tuple[int, int]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluator:
+    """Everything an evaluation needs besides the player. `stages` are those that an episode plays."""
+
+    judge: Judge
+    prompts: Prompts
+    bank: MutantBank
+    table: Table
+    stages: tuple[int, ...]
+    samples: int = 4
+
+    def record_opponent(self, player: Player, problems: Sequence[Problem]) -> Opponent:
+        """Play the chains, and keep the wrong programs, that every later evaluation is held against."""
+        played = self.chains(player, problems, self.samples, OPPONENT, 1.0)
+        wrong = {
+            problem.id: tuple(sorted({chain.code.source for chain in own if chain.code.source and not chain.correct}))
+            for problem, own in zip(problems, played, strict=True)
+        }
+        return Opponent({problem.id: own[0] for problem, own in zip(problems, played, strict=True)}, wrong)
+
+    def measure(self, player: Player, problems: Sequence[Problem], opponent: Opponent) -> list[Match]:
+        """One match per problem: sampled chains and a greedy one, and a suite that reads the opponent's chain.
+
+        The suite's cases are held against the opponent's wrong programs and all mutants; the player's own programs face
+        the problem's tests alone.
+        """
+        sampled = self.chains(player, problems, self.samples, EVALUATION, 1.0)
+        greedy = self.chains(player, problems, 1, EVALUATION, 0.0)
+        seats = [
+            Seat(EVALUATION, each, Conversation("discriminator"), 0, opponent.chains[each.id].conversation)
+            for each in problems
+        ]
+        suites = converse(player, self.prompts, seats, self.stages, self.table.discriminator)
+        mutants = {family: self.bank.mutants(problems, self.judge, family) for family in FAMILIES}
+        submissions = [
+            Submission(
+                problem,
+                (),
+                (suite,),
+                (-1,),
+                (
+                    *(Target("recorded", source) for source in opponent.wrong[problem.id]),
+                    *(Target(family, source) for family in FAMILIES for source in mutants[family][number]),
+                ),
+                opponent.chains[problem.id],
+            )
+            for number, (problem, suite) in enumerate(zip(problems, suites, strict=True))
+        ]
+        step = Step(EVALUATION, self.stages[0], "both", "evaluation", played=self.stages)
+        return [
+            replace(match, chains=(*own, *best), programs=((),) * len((*own, *best)))
+            for match, own, best in zip(
+                judged(submissions, step, self.judge, self.prompts.cases), sampled, greedy, strict=True
+            )
+        ]
+
+    def chains(
+        self, player: Player, problems: Sequence[Problem], count: int, step: int, temperature: float
+    ) -> list[list[Chain]]:
+        """`count` chains per problem with their programs, and whether these pass every baseline and hidden case."""
+        seats = [Seat(step, problem, Conversation("generator"), i) for problem in problems for i in range(count)]
+        sampling = replace(self.table.generator, temperature=temperature)
+        played = converse(player, self.prompts, seats, self.stages, sampling)
+        chains = [
+            Chain(chain, self.judge.desk.code(seat.problem, chain.turns[-1].text), greedy=temperature == 0)
+            for seat, chain in zip(seats, played, strict=True)
+        ]
+        rows = [chains[i * count : (i + 1) * count] for i in range(len(problems))]
+        return [
+            [replace(chain, correct=right) for chain, right in zip(own, marks, strict=True)]
+            for own, marks in zip(rows, self._correct(problems, rows), strict=True)
+        ]
+
+    def _correct(self, problems: Sequence[Problem], rows: Sequence[Sequence[Chain]]) -> list[list[bool]]:
+        jobs = []
+        for problem, own in zip(problems, rows, strict=True):
+            cases = (*problem_cases(problem, "baseline").cases, *problem_cases(problem, "hidden").cases)
+            sources = tuple(chain.code.source or "" for chain in own)
+            jobs.append(Job(problem.entry_point, sources, cases, problem.imports))
+        return [
+            [bool(verdicts) and all(v == "passed" for v in verdicts) for verdicts in matrix.verdicts]
+            for matrix in self.judge.matrices(jobs)
+        ]
+
+
+def measured_of(match: Match) -> Measured:
+    """What an evaluation's match comes to."""
+    [suite] = match.suites
+    killed: dict[Origin, list[bool]] = {origin: [] for origin in ("recorded", *FAMILIES)}
+    for target in match.targets:
+        verdicts = match.each(target.verdicts, suite.admitted)
+        killed[target.origin].append(any(verdict in KILLS or verdict == "not_collected" for verdict in verdicts))
+    return Measured(
+        problem=match.problem.id,
+        correct=tuple(bool(chain.correct) for chain in match.chains if not chain.greedy),
+        greedy=any(chain.correct for chain in match.chains if chain.greedy),
+        written=suite.written,
+        valid=sum(sum(turn.valid) for turn in suite.turns),
+        cases=tuple(case.key for case in suite.cases),
+        kills={origin: (sum(own), len(own)) for origin, own in killed.items()},
+    )
+
+
+def figures(measured: Sequence[Measured]) -> dict[str, Estimate]:
+    """The figures of an evaluation over problems, each with its 95 % interval."""
+
+    def kills(origin: Origin) -> Estimate:
+        pairs = [m.kills[origin] for m in measured if m.kills]
+        return ratio([killed for killed, _ in pairs], [count for _, count in pairs])
+
+    written = [m.written for m in measured]
+    return {
+        "code_correct": mean([sum(m.correct) / max(len(m.correct), 1) for m in measured]),
+        "code_greedy": mean([float(m.greedy) for m in measured]),
+        "pass_at_4": mean([pass_at_k(sum(m.correct), len(m.correct), 4) for m in measured]),
+        "test_validity": ratio([m.valid for m in measured], written),
+        "mutation_score": kills("paid"),
+        "mutation_score_kept": kills("kept"),
+        "fixed_kills": kills("recorded"),
+        "distinct": ratio([len(set(m.cases)) for m in measured], written),
+        "distinct_all": distinct_share([m.cases for m in measured]),
+    }

@@ -1,0 +1,134 @@
+"""Examine: from groups of conversations to matches.
+
+Programs and tests are read from text, the reference settles which cases are admitted, and one matrix per problem says what
+every program does on every case. All problems of a step share two calls of the box: the reference on what was written, then
+programs and targets on what counts. Cases that were refused come after all that count: one out of the domain may spoil what
+a right program remembers. Nothing here pays anybody: rewards are computed from what this module returns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from selfplay.game.episode import Conversation, Group
+from selfplay.game.phases import Step
+from selfplay.game.problems import Problem
+from selfplay.judging.cases import Case
+from selfplay.judging.judge import Job, Judge, Matrix
+from selfplay.judging.reading import problem_cases
+from selfplay.judging.targets import MutantBank
+from selfplay.judging.turns import WrittenTurn, screened_of, settled
+from selfplay.match.record import Chain, Match, Suite, Target
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """What one problem brings to the exam: conversations, and the targets that its cases are held against.
+
+    `reads` numbers each suite's chain, -1 for `outside`.
+    """
+
+    problem: Problem
+    chains: Sequence[Conversation]
+    suites: Sequence[Conversation]
+    reads: Sequence[int]
+    targets: tuple[Target, ...] = ()
+    outside: Chain | None = None
+
+
+def examine(
+    groups: Sequence[Group], step: Step, judge: Judge, asked: int, bank: MutantBank | None = None
+) -> list[Match]:
+    """Judge every group of a step; with a `bank`, the mutants of each reference are targets as well."""
+    mutants = bank.mutants([group.problem for group in groups], judge) if bank else [()] * len(groups)
+    submissions = [
+        Submission(
+            each.problem, each.chains, each.suites, each.reads, tuple(Target("paid", source) for source in wrong)
+        )
+        for each, wrong in zip(groups, mutants, strict=True)
+    ]
+    return judged(submissions, step, judge, asked)
+
+
+def judged(submissions: Sequence[Submission], step: Step, judge: Judge, asked: int) -> list[Match]:
+    """One match per submission, without rewards."""
+    written = read_suites([(submission.problem, submission.suites) for submission in submissions], judge)
+    matches = [
+        _laid(submission, suites, step, judge, asked) for submission, suites in zip(submissions, written, strict=True)
+    ]
+    programs = [_job(match, [chain.code.source or "" for chain in match.chains], everything=True) for match in matches]
+    targets = [_job(match, [target.source for target in match.targets]) for match in matches]
+    matrices = judge.matrices([*programs, *targets])
+    return [
+        _with_verdicts(match, own, wrong)
+        for match, own, wrong in zip(matches, matrices[: len(matches)], matrices[len(matches) :], strict=True)
+    ]
+
+
+def _laid(
+    submission: Submission, written: Sequence[tuple[WrittenTurn, ...]], step: Step, judge: Judge, asked: int
+) -> Match:
+    """A match before any program has run."""
+    problem = submission.problem
+    suites = tuple(
+        Suite(conversation, reads, turns)
+        for conversation, reads, turns in zip(submission.suites, submission.reads, written, strict=True)
+    )
+    chains = tuple(Chain(chain, judge.desk.code(problem, chain.turns[-1].text)) for chain in submission.chains)
+    baseline = problem_cases(problem, "baseline").cases
+    cases: dict[object, Case] = {}
+    for case in (
+        *baseline,
+        *(case for suite in suites for case in suite.admitted),
+        *(case for suite in suites for case in suite.cases),
+    ):
+        cases.setdefault(case.key, case)
+    return Match(
+        replace(problem, hidden_tests=()),
+        step,
+        asked,
+        chains,
+        suites,
+        tuple(cases.values()),
+        len({case.key for case in baseline}),
+        targets=submission.targets,
+        outside=submission.outside,
+    )
+
+
+def _counting(match: Match) -> tuple[Case, ...]:
+    return tuple({case.key: case for case in (*match.baseline, *match.admitted)}.values())
+
+
+def _job(match: Match, sources: Sequence[str], everything: bool = False) -> Job:
+    """What programs face: the cases that count, and with `everything` the others after them."""
+    counting = _counting(match)
+    after = match.cases[len(counting) :] if everything else ()
+    secret = tuple(target.source for target in match.targets if target.origin in ("paid", "kept"))
+    return Job(match.problem.entry_point, tuple(sources), counting, match.problem.imports, secret, after)
+
+
+def _with_verdicts(match: Match, own: Matrix, wrong: Matrix) -> Match:
+    rest = (None,) * (len(match.cases) - len(_counting(match)))
+    targets = tuple(
+        replace(target, verdicts=(*row, *rest)) for target, row in zip(match.targets, wrong.verdicts, strict=True)
+    )
+    return replace(match, programs=own.verdicts, targets=targets)
+
+
+def read_suites(
+    written: Sequence[tuple[Problem, Sequence[Conversation]]], judge: Judge
+) -> list[list[tuple[WrittenTurn, ...]]]:
+    """Read and admit the suites of many problems, the references run in one call of the box."""
+    read = [
+        [judge.desk.suite(problem, [(turn.stage, turn.text) for turn in suite.turns]) for suite in suites]
+        for problem, suites in written
+    ]
+    asked = [
+        (problem, [screened_of(suite) for suite in suites]) for (problem, _), suites in zip(written, read, strict=True)
+    ]
+    return [
+        [settled(suite, admission.refusals) for suite, admission in zip(suites, own, strict=True)]
+        for suites, own in zip(read, judge.admit(asked), strict=True)
+    ]

@@ -1,0 +1,266 @@
+"""A match as one JSON object, and back, exactly: one line of episodes.jsonl.
+
+Every field always has one type, what may be missing is null, and what depends on data stands in lists, so pandas and the
+`datasets` library load the file as it is. A turn's text is `text`, a program's `code`, a case's `source`. Turns that
+branches share (the frozen prefix) are written once: conversations are lists of numbers into `turns`, suites' cases numbers
+into `cases`. Log-probabilities keep every digit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from selfplay.errors import SelfplayError
+from selfplay.game.episode import Conversation, Turn, TurnKey
+from selfplay.game.extract import Code
+from selfplay.game.phases import Step
+from selfplay.game.problems import Contract, Problem, StdinTest
+from selfplay.judging.cases import Case, Refusal
+from selfplay.judging.turns import WrittenTurn
+from selfplay.match.record import Chain, Match, Suite, Target
+
+SCHEMA = 2
+_PROBLEM = ("id", "description", "entry_point", "signature", "reference_solution", "difficulty", "kind", "tolerance")
+_STEP = ("index", "stage", "role", "phase", "ends_stage")
+_KEY = ("step", "problem", "role", "branch", "stage")
+
+
+class LedgerError(SelfplayError):
+    """A record that is none, or of another schema."""
+
+
+def to_json(match: Match) -> dict[str, Any]:
+    """The match as an object of plain JSON values."""
+    turns = _Numbered()
+    return {
+        "kind": "match",
+        "schema": SCHEMA,
+        "step": {name: getattr(match.step, name) for name in _STEP} | {"played": list(match.step.played)},
+        "problem": _problem(match.problem),
+        "asked": match.asked,
+        "chains": [_chain(chain, turns) for chain in match.chains],
+        "outside": [_chain(chain, turns) for chain in (match.outside,) if chain is not None],
+        "suites": [_suite(suite, match, turns) for suite in match.suites],
+        "turns": [_turn(turn) for turn in turns.values],
+        "cases": [_case(case) for case in match.cases],
+        "own": match.own,
+        "programs": [list(row) for row in match.programs],
+        "targets": [
+            {"origin": each.origin, "code": each.source, "verdicts": list(each.verdicts)} for each in match.targets
+        ],
+    }
+
+
+def from_json(record: Mapping[str, Any]) -> Match:
+    """The match that `to_json` wrote. Raises LedgerError."""
+    if record.get("schema") != SCHEMA:
+        raise LedgerError(
+            f"a record of schema {record.get('schema')!r}, where {SCHEMA} is read: it is of another version"
+        )
+    try:
+        return _match(record)
+    except (KeyError, TypeError, IndexError) as error:
+        raise LedgerError(f"not the record of a match: {type(error).__name__}: {error}") from None
+
+
+def _match(record: Mapping[str, Any]) -> Match:
+    turns = [_turn_of(turn) for turn in record["turns"]]
+    cases = tuple(_case_of(case) for case in record["cases"])
+    step = record["step"]
+    outside = [_chain_of(chain, turns) for chain in record["outside"]]
+    return Match(
+        problem=_problem_of(record["problem"]),
+        step=Step(**{name: step[name] for name in _STEP}, played=tuple(step["played"])),
+        asked=record["asked"],
+        chains=tuple(_chain_of(chain, turns) for chain in record["chains"]),
+        suites=tuple(_suite_of(suite, turns, cases) for suite in record["suites"]),
+        cases=cases,
+        own=record["own"],
+        programs=tuple(map(tuple, record["programs"])),
+        targets=tuple(Target(each["origin"], each["code"], tuple(each["verdicts"])) for each in record["targets"]),
+        outside=outside[0] if outside else None,
+    )
+
+
+class _Numbered:
+    """Numbers turns in order of appearance; one that branches share has one number."""
+
+    def __init__(self) -> None:
+        self.values: list[Turn] = []
+        self._numbers: dict[int, int] = {}
+
+    def of(self, conversation: Conversation) -> list[int]:
+        return [self._number(turn) for turn in conversation.turns]
+
+    def _number(self, turn: Turn) -> int:
+        if id(turn) not in self._numbers:
+            self._numbers[id(turn)] = len(self.values)
+            self.values.append(turn)
+        return self._numbers[id(turn)]
+
+
+# ---- problem ----
+
+
+def _problem(problem: Problem) -> dict[str, Any]:
+    contract = problem.contract or Contract()
+    return {name: getattr(problem, name) for name in _PROBLEM} | {
+        "tags": list(problem.tags),
+        "imports": list(problem.imports),
+        "has_contract": problem.contract is not None,
+        "requires": list(contract.requires),
+        "raises": list(contract.raises),
+        "baseline_tests": [_test(test) for test in problem.baseline_tests],
+    }
+
+
+def _test(test: str | StdinTest) -> dict[str, str | None]:
+    if isinstance(test, str):
+        return {"source": test, "input": None, "output": None}
+    return {"source": None, "input": test.input, "output": test.output}
+
+
+def _problem_of(record: Mapping[str, Any]) -> Problem:
+    contract = Contract(tuple(record["requires"]), tuple(record["raises"])) if record["has_contract"] else None
+    tests = tuple(
+        StdinTest(test["input"], test["output"]) if test["source"] is None else test["source"]
+        for test in record["baseline_tests"]
+    )
+    own = {name: record[name] for name in _PROBLEM}
+    tags, imports = tuple(record["tags"]), tuple(record["imports"])
+    return Problem(**own, baseline_tests=tests, tags=tags, imports=imports, contract=contract)
+
+
+# ---- conversations ----
+
+
+def _turn(turn: Turn) -> dict[str, Any]:
+    return {name: getattr(turn.key, name) for name in _KEY} | {
+        "text": turn.text,
+        "truncated": turn.truncated,
+        "fresh": turn.fresh,
+        "prompt_ids": list(turn.prompt),
+        "ids": list(turn.ids),
+        "logprobs": list(turn.logprobs),
+    }
+
+
+def _turn_of(record: Mapping[str, Any]) -> Turn:
+    return Turn(
+        TurnKey(**{name: record[name] for name in _KEY}),
+        tuple(record["prompt_ids"]),
+        tuple(record["ids"]),
+        tuple(record["logprobs"]),
+        record["text"],
+        record["truncated"],
+        record["fresh"],
+    )
+
+
+def _chain(chain: Chain, turns: _Numbered) -> dict[str, Any]:
+    return {
+        "turns": turns.of(chain.conversation),
+        "code": chain.code.source,
+        "how": chain.code.how,
+        "reward": chain.reward,
+        "advantages": list(chain.advantages),
+        "correct": chain.correct,
+        "greedy": chain.greedy,
+    }
+
+
+def _chain_of(record: Mapping[str, Any], turns: Sequence[Turn]) -> Chain:
+    return Chain(
+        Conversation("generator", tuple(turns[number] for number in record["turns"])),
+        Code(record["code"], record["how"]),
+        record["reward"],
+        tuple(record["advantages"]),
+        record["correct"],
+        record["greedy"],
+    )
+
+
+# ---- cases and suites ----
+
+
+def _case(case: Case) -> dict[str, Any]:
+    return {
+        "name": case.name,
+        "source": case.source,
+        "arguments": case.arguments,
+        "further": list(case.further),
+        "operator": case.operator,
+        "expected": case.expected,
+        "view": list(case.view),
+        "relative": case.tolerance[0],
+        "absolute": case.tolerance[1],
+    }
+
+
+def _case_of(record: Mapping[str, Any]) -> Case:
+    return Case(
+        record["name"],
+        record["source"],
+        record["arguments"],
+        record["operator"],
+        record["expected"],
+        tuple(record["view"]),
+        (record["relative"], record["absolute"]),
+        tuple(record["further"]),
+    )
+
+
+def _suite(suite: Suite, match: Match, turns: _Numbered) -> dict[str, Any]:
+    place = {case.key: number for number, case in enumerate(match.cases)}
+    return {
+        "turns": turns.of(suite.conversation),
+        "reads": suite.reads,
+        "rewards": list(suite.rewards),
+        "advantages": list(suite.advantages),
+        "written": [
+            {
+                "stage": turn.stage,
+                "critique": turn.critique,
+                "salvaged": turn.salvaged,
+                "dropped": turn.dropped,
+                "cases": [
+                    {"case": place[case.key], "name": case.name, "source": case.source} | _reason(refusal)
+                    for case, refusal in zip(turn.cases, turn.refusals, strict=True)
+                ],
+                "unread": [{"name": each.name, "source": each.source} | _reason(each) for each in turn.unread],
+            }
+            for turn in suite.turns
+        ],
+    }
+
+
+def _reason(refusal: Refusal | None) -> dict[str, str | None]:
+    return {"reason": refusal.reason if refusal else None, "detail": refusal.detail if refusal else None}
+
+
+def _suite_of(record: Mapping[str, Any], turns: Sequence[Turn], cases: Sequence[Case]) -> Suite:
+    return Suite(
+        Conversation("discriminator", tuple(turns[number] for number in record["turns"])),
+        record["reads"],
+        tuple(_written_of(turn, cases) for turn in record["written"]),
+        tuple(record["rewards"]),
+        tuple(record["advantages"]),
+    )
+
+
+def _written_of(record: Mapping[str, Any], cases: Sequence[Case]) -> WrittenTurn:
+    return WrittenTurn(
+        record["stage"],
+        tuple(replace(cases[each["case"]], name=each["name"], source=each["source"]) for each in record["cases"]),
+        tuple(None if each["reason"] is None else _refusal_of(each) for each in record["cases"]),
+        tuple(_refusal_of(each) for each in record["unread"]),
+        record["dropped"],
+        record["critique"],
+        record["salvaged"],
+    )
+
+
+def _refusal_of(record: Mapping[str, Any]) -> Refusal:
+    return Refusal(record["name"], record["source"], record["reason"], record["detail"])

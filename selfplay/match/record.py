@@ -1,0 +1,157 @@
+"""The match: one problem's group, played and judged. Everything that is made of a group is made of this value.
+
+Cases stand in one list: the problem's own first, then those that some suite got admitted, then the well-formed rest. Every
+target (a program of the group, or a wrong program that cases are held against) has one verdict for each of them, None
+where it did not run it: mutants run what counts and nothing else.
+
+    match.chains[0].code.source      the first program
+    match.row(0)                     its verdicts, aligned with match.cases
+    match.suites[0].turns[2].valid   which cases of a suite's third turn count
+
+A match goes through three hands, each of which returns a new one: `examine` makes it, `score` adds rewards, `credit` the
+advantages that were trained. Left out: hidden cases, which never enter a match; what they say of a chain is `correct`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from selfplay.game.episode import Conversation, Role
+from selfplay.game.extract import Code
+from selfplay.game.phases import Step
+from selfplay.game.problems import Problem
+from selfplay.judging.cases import Case, Verdict
+from selfplay.judging.turns import WrittenTurn
+
+Origin = Literal["program", "recorded", "paid", "kept"]
+ORIGINS: tuple[Origin, ...] = ("program", "recorded", "paid", "kept")
+KILLS: frozenset[Verdict | None] = frozenset(("failed", "error", "timeout"))
+
+Row = tuple[Verdict | None, ...]
+Paid = tuple[float | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """One conversation of the generator, its program, and what it earned.
+
+    `reward`: None before it is scored, and where infrastructure took the verdicts. `advantages`: one per turn as trained,
+    None for a turn without gradient; empty before. `correct`: whether the program passes every test of the problem, the
+    hidden ones included; None where nobody asked. `greedy`: played at temperature 0.
+    """
+
+    conversation: Conversation
+    code: Code
+    reward: float | None = None
+    advantages: Paid = ()
+    correct: bool | None = None
+    greedy: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """One conversation of the discriminator, read: a written turn for each of its turns, and what each earned.
+
+    `reads` numbers the chain that it read; -1 is the match's `outside` chain. `rewards` and `advantages` as a chain's, one
+    per turn.
+    """
+
+    conversation: Conversation
+    reads: int
+    turns: tuple[WrittenTurn, ...]
+    rewards: Paid = ()
+    advantages: Paid = ()
+
+    @property
+    def written(self) -> int:
+        """Every case of the suite, the unreadable ones included."""
+        return sum(turn.written for turn in self.turns)
+
+    @property
+    def cases(self) -> tuple[Case, ...]:
+        """Every well-formed case in order, repeated ones repeated."""
+        return tuple(case for turn in self.turns for case in turn.cases)
+
+    @property
+    def admitted(self) -> tuple[Case, ...]:
+        """The valid cases, each once, in order of appearance."""
+        return tuple({case.key: case for turn in self.turns for case in turn.admitted}.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A wrong program that cases are held against: one `recorded` earlier, or a mutant of the `paid` or `kept` operators."""
+
+    origin: Origin
+    source: str
+    verdicts: Row = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """One problem's group, played and judged.
+
+    `problem` has no hidden tests. `asked`: cases that a turn was asked for. `own` counts the problem's own cases at the
+    head of `cases`. `programs` has a row of verdicts per chain, those of no suite's reading included; `targets` are the
+    wrong programs from elsewhere. `outside`: a chain of another player that suites read (`reads` -1).
+    """
+
+    problem: Problem
+    step: Step
+    asked: int
+    chains: tuple[Chain, ...]
+    suites: tuple[Suite, ...]
+    cases: tuple[Case, ...]
+    own: int
+    programs: tuple[Row, ...] = ()
+    targets: tuple[Target, ...] = ()
+    outside: Chain | None = None
+
+    @property
+    def baseline(self) -> tuple[Case, ...]:
+        """The problem's own cases."""
+        return self.cases[: self.own]
+
+    @property
+    def admitted(self) -> tuple[Case, ...]:
+        """The union of the suites' valid cases, in order of appearance."""
+        return tuple({case.key: case for suite in self.suites for case in suite.admitted}.values())
+
+    @property
+    def well_formed(self) -> tuple[Case, ...]:
+        """The union of the suites' well-formed cases, valid or not, in order of appearance."""
+        return tuple({case.key: case for suite in self.suites for case in suite.cases}.values())
+
+    def on(self, row: Row, cases: Iterable[Case]) -> tuple[Verdict, ...]:
+        """The verdicts of a row on those of the cases that it ran."""
+        return tuple(verdict for verdict in self.each(row, cases) if verdict is not None)
+
+    def each(self, row: Row, cases: Iterable[Case]) -> Row:
+        """The verdicts of a row on the cases, None where one did not run."""
+        place = {case.key: number for number, case in enumerate(self.cases)}
+        return tuple(row[place[case.key]] if row else None for case in cases)
+
+    def conversations(self, role: Role) -> tuple[Conversation, ...]:
+        """The group's conversations of one role."""
+        played = self.chains if role == "generator" else self.suites
+        return tuple(each.conversation for each in played)
+
+    def read_by(self, suite: Suite) -> Chain:
+        """The chain that a suite read."""
+        chain = self.outside if suite.reads < 0 else self.chains[suite.reads]
+        assert chain is not None
+        return chain
+
+    def wrong(self) -> Iterator[Row]:
+        """Rows of every wrong program: the group's, equal ones once, then the targets. One that does not load is none."""
+        counting = (*self.baseline, *self.admitted)
+        seen: set[str] = set()
+        for chain, row in zip(self.chains, self.programs, strict=True):
+            verdicts = self.on(row, counting)
+            source = chain.code.source
+            if source and source not in seen and "not_collected" not in verdicts and not KILLS.isdisjoint(verdicts):
+                seen.add(source)
+                yield row
+        yield from (target.verdicts for target in self.targets)

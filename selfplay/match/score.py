@@ -1,0 +1,86 @@
+"""Score: from a match's verdicts to the outcomes that rewards are computed from, and to the rewards of both roles.
+
+A generator's program is paid for the exam pooled from every suite of its group. A discriminator is paid for what its cases
+do to **targets**: the group's wrong programs, each once, and the mutants that are paid. A match holds all that any rule
+asks for, so a recorded one can be scored again under another.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from selfplay.game.rewards import CaseOutcome, ProgramOutcome, RewardRule, SuiteOutcome, TurnOutcome
+from selfplay.judging.cases import Case, Verdict
+from selfplay.match.record import KILLS, Match, Row
+
+
+def score(matches: Sequence[Match], rule: RewardRule) -> list[Match]:
+    """The matches with the rewards of both roles under `rule`."""
+    return [_scored(match, rule) for match in matches]
+
+
+def _scored(match: Match, rule: RewardRule) -> Match:
+    chains = tuple(
+        replace(chain, reward=rule.generator(program_outcome(match, number)))
+        for number, chain in enumerate(match.chains)
+    )
+    outcomes = suite_outcomes(match)
+    suites = tuple(
+        replace(suite, rewards=_turn_rewards(rule, outcome))
+        for suite, outcome in zip(match.suites, outcomes, strict=True)
+    )
+    return replace(match, chains=chains, suites=suites)
+
+
+def _turn_rewards(rule: RewardRule, suite: SuiteOutcome) -> tuple[float | None, ...]:
+    """One reward per turn; a rule for whole suites gives every turn the suite's."""
+    rewards = rule.discriminator(suite)
+    return rewards if rule.per_turn else rewards * len(suite.turns)
+
+
+def program_outcome(match: Match, number: int) -> ProgramOutcome:
+    """What one of the group's programs did."""
+    row = match.programs[number]
+    ran = [verdict for verdict in row if verdict is not None]
+    return ProgramOutcome(
+        has_code=match.chains[number].code.source is not None,
+        collected=any(verdict != "not_collected" for verdict in ran) or not ran,
+        baseline=match.on(row, match.baseline),
+        exam=match.on(row, match.admitted),
+        well_formed=match.on(row, match.well_formed),
+    )
+
+
+def suite_outcomes(match: Match) -> list[SuiteOutcome]:
+    """What each suite's cases did to the match's wrong programs."""
+    targets = list(match.wrong())
+    by_baseline = tuple(any(verdict in KILLS for verdict in target[: match.own]) for target in targets)
+    place = {case.key: number for number, case in enumerate(match.cases)}
+    holders = Counter(key for suite in match.suites for key in {case.key for case in suite.cases})
+    found: list[SuiteOutcome] = []
+    for suite in match.suites:
+        read: Row = match.programs[suite.reads] if suite.reads >= 0 else (None,) * len(match.cases)
+        turns: list[TurnOutcome] = []
+        seen: set[object] = set()
+        for turn in suite.turns:
+            cases: list[CaseOutcome] = []
+            for case, valid in zip(turn.cases, turn.valid, strict=True):
+                number = place[case.key]
+                killed = tuple(target[number] in KILLS for target in targets)
+                fresh, failed = case.key not in seen, _failed(read[number])
+                cases.append(CaseOutcome(valid, fresh, killed, by_baseline, holders[case.key], failed))
+                seen.add(case.key)
+            turns.append(TurnOutcome(turn.stage, tuple(cases), turn.written - len(turn.cases), match.asked))
+        found.append(SuiteOutcome(tuple(turns), match.on(read, suite.cases)))
+    return found
+
+
+def _failed(verdict: Verdict | None) -> bool | None:
+    return None if verdict is None else verdict in KILLS
+
+
+def kills(target: Row, match: Match, cases: Sequence[Case]) -> bool:
+    """Whether any of the cases kills the target."""
+    return any(verdict in KILLS for verdict in match.each(target, cases))

@@ -1,0 +1,83 @@
+"""The clerk's process: its answers, its limits, and what becomes of a request that passes them."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from selfplay.game.problems import Problem
+from selfplay.judging.clerk.client import Clerk, GaveUp
+from selfplay.judging.reading import read_cases
+
+PROBLEM = Problem("p", "", "f", "def f(n):", ())
+
+
+@pytest.fixture
+def clerk() -> Iterator[Clerk]:
+    clerk = Clerk(seconds=0.5)
+    yield clerk
+    clerk.close()
+
+
+def test_what_the_clerk_reads_is_what_is_read_here(clerk: Clerk) -> None:
+    text = "def test_f():\n    assert f(1) == 2\n    assert f(\n"
+    for source in (text, "assert f([1, {2: 3.5}]) == (1, 'a')", ""):
+        assert clerk.do("tests", source, "f", "", 10) == read_cases(source, "f", limit=10)
+
+
+def test_a_request_that_spends_its_seconds_is_given_up_and_the_next_one_answered(clerk: Clerk) -> None:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with pytest.raises(GaveUp, match="CPU seconds"):
+        clerk.do("states", ["x = 1\n" * 2_000_000])
+    clerk.close()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert after.ru_utime - before.ru_utime < 120  # 0.5 s and 5 s for each MiB
+    assert clerk.do("states", ["def f(): return 1"]) == (False,)
+
+
+def test_memory_beyond_the_limit_ends_the_request_and_not_this_process() -> None:
+    small = Clerk(memory=300 << 20)
+    try:
+        with pytest.raises(GaveUp):
+            small.do("states", ["[" + "1," * 3_000_000 + "]"])
+        assert small.do("states", ["def f(): return 1"]) == (False,)
+    finally:
+        small.close()
+
+
+def test_a_clerk_that_was_killed_is_replaced(clerk: Clerk) -> None:
+    clerk.do("states", [""])
+    assert clerk._process
+    os.kill(clerk._process.pid, signal.SIGKILL)
+    assert clerk.do("states", ["def f(): return 1"]) == (False,)
+    assert clerk.started == 2
+
+
+def test_an_answer_of_another_kind_is_refused() -> None:
+    import io
+    import pickle
+
+    from selfplay.judging.clerk.client import _Unpickler
+
+    with pytest.raises(pickle.UnpicklingError, match="system"):
+        _Unpickler(io.BytesIO(pickle.dumps(os.system))).load()
+
+
+def test_several_threads_may_ask_at_once(clerk: Clerk) -> None:
+    answers: list[object] = []
+    threads = [threading.Thread(target=lambda: answers.append(clerk.do("states", ["x = []"]))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == [(True,)] * 8
+    assert clerk.started == 1
+
+
+def test_a_lone_surrogate_goes_to_the_clerk_and_back(clerk: Clerk) -> None:
+    assert clerk.do("code", PROBLEM, "def f(n):\n    return '\ud800'") is not None

@@ -1,0 +1,81 @@
+"""The desk: who bears it when the clerk gives up, and that the others do not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from selfplay.game.problems import Problem
+from selfplay.judging.cases import Case, Execution, Limits
+from selfplay.judging.clerk.client import Clerk, GaveUp
+from selfplay.judging.clerk.desk import Desk
+from selfplay.judging.clerk.duties import DUTIES
+from selfplay.judging.reading import read_cases
+
+PROBLEM = Problem("p", "", "f", "def f(n: int) -> int:", (), "def f(n): return n")
+
+
+class Choosy(Clerk):
+    """A clerk that does its duties here, and gives up on whatever holds the word COSTLY."""
+
+    def do(self, duty: str, *arguments: Any) -> Any:
+        if "COSTLY" in repr(arguments):
+            raise GaveUp(f"{duty}: more than 5 CPU seconds")
+        return DUTIES[duty](*arguments)
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return Desk(Choosy())
+
+
+def test_a_turn_that_costs_too_much_is_refused_alone(desk: Desk) -> None:
+    turns = [(1, "assert f(1) == 1"), (2, "assert f(2) == 'COSTLY'"), (3, "assert f(3) == 3\nassert f(1) == 1")]
+    first, second, third = desk.suite(PROBLEM, turns)
+    assert (first.written, second.written, third.written) == (1, 1, 2)
+    assert [refusal.reason for refusal in second.refused] == ["budget"]
+    assert [refusal and refusal.reason for refusal in third.refusals] == [None, "duplicate"]
+
+
+def test_code_that_cannot_be_found_in_time_is_no_code(desk: Desk) -> None:
+    assert desk.code(PROBLEM, "COSTLY").source is None
+
+
+def test_a_comparison_that_costs_too_much_fails_its_case_alone(desk: Desk) -> None:
+    cases = read_cases("assert f(1) == 1\nassert f(2) == 'x'", "f").cases
+    good, bad = Execution("returned", "1"), Execution("returned", '"COSTLY"')
+    one, other = cases[0].arguments, cases[1].arguments
+    assert desk.verdicts(cases, [{one: good, other: good}, {one: good, other: bad}]) == [
+        ("passed", "failed"),
+        ("passed", "failed"),
+    ]
+
+
+def test_a_case_that_costs_admission_too_much_is_refused_alone(desk: Desk) -> None:
+    suites = [read_cases("assert f(1) == 1\nassert f(2) == 2", "f").cases, read_cases("assert f(1) == 1", "f").cases]
+    ran = {case.arguments: Execution("returned", "1") for case in suites[0]}
+    ran[suites[0][1].arguments] = Execution("returned", '"COSTLY"')
+    both, one = desk.admission(PROBLEM, suites, ran, Limits(), 0.5)
+    assert [refusal and refusal.reason for refusal in both.refusals] == [None, "budget"]
+    assert one.refusals == (None,)
+
+
+def test_a_file_of_tests_that_costs_too_much_is_one_refusal(desk: Desk) -> None:
+    reading = desk.tests("assert f(1) == 'COSTLY'", "f")
+    assert [refusal.reason for refusal in reading.refused] == ["budget"]
+    kept, refused = desk.screened(PROBLEM, read_cases("assert f(1) == 'COSTLY'", "f"))
+    assert (kept, [refusal.reason for refusal in refused]) == ((), ["budget"])
+
+
+def test_a_program_whose_text_cannot_be_told_may_keep_state(desk: Desk) -> None:
+    assert desk.states(["def f(n): return n", "COSTLY = 1"]) == [False, True]
+    assert desk.entry_point("COSTLY", "") == ""
+    assert desk.called("COSTLY", "") == ()
+
+
+def test_a_case_is_named_in_its_refusal(desk: Desk) -> None:
+    case = Case("test_f", "assert f(1) == 'COSTLY'", '["l",1]', "==", '"COSTLY"')
+    [admission] = desk.admission(PROBLEM, [(case,)], {}, Limits(), 0.5)
+    assert admission.refusals[0]
+    assert (admission.refusals[0].name, admission.refusals[0].source) == (case.name, case.source)
