@@ -25,17 +25,19 @@ from selfplay.game.rollout import Table, play
 from selfplay.judging import mutation_operators
 from selfplay.judging.box.local import LocalBox
 from selfplay.judging.cases import Case, Verdict
-from selfplay.judging.exam import Examined, examine
 from selfplay.judging.execute import execute_tests
 from selfplay.judging.judge import Judge
 from selfplay.judging.targets import MutantBank
 from selfplay.learning.credit import Credit, CreditSettings, credit
-from selfplay.learning.evaluate import Measured, figures
+from selfplay.learning.loop import _taught as taught
 from selfplay.learning.ranks import Ranks
-from selfplay.learning.records import step_counts, step_metrics
 from selfplay.learning.samples import Span
-from selfplay.learning.scoring import KILLS, Scored, score
-from selfplay.learning.update import UpdateSettings, UpdateStats, surrogate
+from selfplay.learning.update import UpdateSettings, UpdateStats, surrogate, update_metrics
+from selfplay.match.counts import step_counts
+from selfplay.match.evaluate import Measured, figures
+from selfplay.match.examine import examine
+from selfplay.match.record import KILLS, Match, Row
+from selfplay.match.score import program_outcome, score, suite_outcomes
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -52,22 +54,26 @@ SHOWN = (
 
 @dataclass(frozen=True, slots=True)
 class Worked:
-    """The page's group, judged, and its credit by role."""
+    """The page's match, and its credit by role."""
 
-    examined: Examined
-    scored: Scored
+    match: Match
     credits: dict[Role, Credit]
+
+    def verdict(self, row: Row, case: Case) -> Verdict | None:
+        [verdict] = self.match.each(row, [case])
+        return verdict
 
     def turn(self, suite: int) -> tuple[tuple[Case, ...], tuple[CaseOutcome, ...]]:
         """The cases of a suite's last turn, and what became of them."""
-        return self.examined.suites[suite][-1].cases, self.scored.suites[suite].turns[-1].cases
+        return self.match.suites[suite].turns[-1].cases, suite_outcomes(self.match)[suite].turns[-1].cases
 
     def spans(self, role: Role) -> list[Span]:
         """The trained turns, one for each conversation."""
         return [span for sample in self.credits[role].samples for span in sample.spans]
 
     def rewards(self, role: Role) -> list[float]:
-        rewards = self.scored.generator if role == "generator" else [own[-1] for own in self.scored.discriminator]
+        chains, suites = self.match.chains, self.match.suites
+        rewards = [each.reward for each in chains] if role == "generator" else [each.rewards[-1] for each in suites]
         return [reward for reward in rewards if reward is not None]
 
 
@@ -91,13 +97,12 @@ def worked(walk_through) -> Iterator[Worked]:
     step = Step(0, STAGE, "both", "stage 5 joint")
     box = LocalBox()
     groups = play(player, Prompts("instruct"), [walk_through.problem], step, table)
-    [examined] = examine(groups, Judge(box), MutantBank())
-    [scored] = score([examined], get_rule("novel_kills"), asked=2)
+    [match] = score(examine(groups, step, Judge(box), 2, MutantBank()), get_rule("novel_kills"))
     settings = CreditSettings("group_std")
     credits: dict[Role, Credit] = {
-        role: credit([scored], role, (STAGE,), settings, RunningMeans(), Ranks()) for role in ROLES
+        role: credit([match], role, (STAGE,), settings, RunningMeans(), Ranks()) for role in ROLES
     }
-    yield Worked(examined, scored, credits)
+    yield Worked(match, credits)
     box.close()
 
 
@@ -123,28 +128,29 @@ def share(verdicts: Sequence[Verdict]) -> tuple[int, int]:
 
 def matrix(worked: Worked) -> str:
     """Every case once, in order of appearance, with its writers and the verdicts."""
-    examined = worked.examined
-    cases = {case.key: case for case in examined.baseline}
+    match = worked.match
+    cases = {case.key: case for case in match.baseline}
     writers: dict[tuple[object, ...], dict[int, list[str]]] = {key: {} for key in cases}
-    for name, suite in zip(NAMES, examined.suites, strict=True):
-        for turn in suite:
+    for name, suite in zip(NAMES, match.suites, strict=True):
+        for turn in suite.turns:
             for case in turn.cases:
                 cases.setdefault(case.key, case)
                 writers.setdefault(case.key, {}).setdefault(turn.stage, []).append(name)
-    counting = {case.key for case in (*examined.baseline, *examined.admitted)}
+    counting = {case.key for case in (*match.baseline, *match.admitted)}
     rows = []
     for key, case in cases.items():
         by = "; ".join(f"{', '.join(names)} at stage {stage}" for stage, names in writers[key].items())
-        killed = sum(mutant.get(key) in KILLS for mutant in examined.mutants)
-        counts = ("yes", f"{killed} of {len(examined.mutants)}") if key in counting else ("no", "")
-        verdicts = [program[key] for program in examined.verdicts]
+        killed = sum(worked.verdict(target.verdicts, case) in KILLS for target in match.targets)
+        counts = ("yes", f"{killed} of {len(match.targets)}") if key in counting else ("no", "")
+        verdicts = [worked.verdict(program, case) for program in match.programs]
         rows.append((by or "the problem", shown(case), counts[0], *verdicts, counts[1]))
     return table(("written by", "case", "counts", *NAMES, "mutants killed"), *rows)
 
 
 def generator_rewards(worked: Worked) -> str:
     rows = []
-    for name, program, reward in zip(NAMES, worked.scored.programs, worked.scored.generator, strict=True):
+    for index, (name, reward) in enumerate(zip(NAMES, worked.rewards("generator"), strict=True)):
+        program = program_outcome(worked.match, index)
         exam, own = share(program.exam), share(program.baseline)
         whole = exam[0] == exam[1] and own[0] == own[1]
         terms = f"0.4 x {exam[0] / exam[1]:.2f} + {'0.4' if whole else '0'} + 0.2 x {own[0] / own[1]:.2f}"
@@ -157,7 +163,7 @@ def discriminator_rewards(worked: Worked) -> str:
     rows = []
     for index, name in enumerate(NAMES):
         told = [(shown(case), *worth(outcome)) for case, outcome in zip(*worked.turn(index), strict=True)]
-        reward = worked.scored.discriminator[index][-1]
+        reward = worked.rewards("discriminator")[index]
         assert reward == pytest.approx(sum(own[-1] for own in told) / len(told))
         last = ["" for _ in told[1:]] + [f"{reward:.3f}"]
         rows += [(name, *own[:-1], f"{own[-1]:.3f}", end) for own, end in zip(told, last, strict=True)]
@@ -215,7 +221,7 @@ def clip(worked: Worked) -> str:
 
 
 def metrics(worked: Worked) -> str:
-    told = step_metrics(step_counts([worked.scored], (0.0, 0), worked.credits), {})
+    told = (step_counts([worked.match], (0.0, 0)) + taught(worked.credits)).metrics()
     return table(("metric", "value"), *((f"`{name}`", f"{told[name]:.3g}") for name in SHOWN))
 
 
@@ -244,14 +250,14 @@ def in_general(name: str) -> str:
 
 
 def test_every_metric_of_a_step_stands_in_the_glossary(worked: Worked) -> None:
-    counts = step_counts([worked.scored], (0.0, 0), worked.credits)
-    names = {in_general(name) for name in step_metrics(counts, dict.fromkeys(ROLES, STATS))}
+    counts = step_counts([worked.match], (0.0, 0)) + taught(worked.credits)
+    names = {in_general(name) for name in (*counts.metrics(), *update_metrics(dict.fromkeys(ROLES, STATS)))}
     assert {name for name in names if "refused" in name} == {"refused/REASON"}
     assert names - explained() == set()
 
 
 def test_every_figure_of_an_evaluation_stands_in_the_glossary() -> None:
-    measured = Measured("p", (True,) * 4, True, 2, 1, (), {"fixed": (1, 1), "paid": (1, 1), "kept": (1, 1)})
+    measured = Measured("p", (True,) * 4, True, 2, 1, (), {"recorded": (1, 1), "paid": (1, 1), "kept": (1, 1)})
     assert set(figures([measured])) - explained() == set()
 
 
