@@ -92,8 +92,8 @@ def test_a_case_that_the_reference_fails_is_not_admitted(run: Run) -> None:
     ]
     assert [case["reason"] is None for case in told["cases"]] == [True, True, False, True]
     assert told["programs"] == [
-        {"path": "a.py", "verdicts": ["passed", "passed", "passed"]},
-        {"path": "b.py", "verdicts": ["failed", "passed", "failed"]},
+        {"path": "a.py", "verdicts": ["passed", "passed", "passed"], "why": None},
+        {"path": "b.py", "verdicts": ["failed", "passed", "failed"], "why": None},
     ]
 
 
@@ -179,9 +179,10 @@ BAD = {
     "a program that is a folder": (("--code", ".", *ASKED[2:]), "--code ."),
     "tests that are not there": (("--code", "a.py", "--tests", "none.py", "--entry", "add"), "none.py"),
     "tests that are not text": (("--code", "a.py", "--tests", "binary.py", "--entry", "add"), "binary.py"),
-    "tests that are empty": (("--code", "a.py", "--tests", "empty.py", "--entry", "add"), "holds no test"),
+    "tests that are empty": (("--code", "a.py", "--tests", "empty.py", "--entry", "add"), "there is no test"),
     "tests that cannot be read": (("--code", "a.py", "--tests", "broken.py", "--entry", "add"), "no case"),
-    "no entry": (("--code", "a.py", "--tests", "tests.py"), "--entry"),
+    "tests that call no function of the program": (("--code", "other.py", "--tests", "tests.py"), "--entry"),
+    "tests that call two functions of the program": (("--code", "two.py", "--tests", "both.py"), "add, sub"),
     "an entry that is no name": (("--code", "a.py", "--tests", "tests.py", "--entry", "a b"), "'a b'"),
     "neither tests nor cases": (("--code", "a.py"), "--tests"),
     "tests and cases": ((*ASKED, "--stdin-cases", "tests.py"), "not allowed with"),
@@ -215,6 +216,8 @@ def test_bad_input_exits_2_and_is_named_on_standard_error(
         broken__py="def test(:",
         other__py="def sub(a, b): pass",
         wrong__py=WRONG,
+        two__py=ADD + "def sub(a, b): return a - b",
+        both__py="assert add(1, 2) == sub(5, 2)",
         c__jsonl='{"input": "1"}',
     )
     assert (status, out) == (2, "")
@@ -234,11 +237,63 @@ def test_a_sandbox_that_cannot_start_exits_3(run: Run, monkeypatch: pytest.Monke
 @pytest.mark.parametrize("reference", [(), ("--reference", "a.py")])
 def test_a_sandbox_that_fails_exits_3(run: Run, reference: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        LocalBox, "run", lambda self, tasks: [(Execution("infra_error"),) * len(t.inputs) for t in tasks]
+        LocalBox,
+        "stream",
+        lambda self, tasks: enumerate((Execution("infra_error"),) * len(task.inputs) for task in tasks),
     )
     status, out, err = run(*ASKED, *reference, "--json", a__py=ADD, tests__py="assert add(1, 2) == 3")
     assert (status, out) == (3, "")
     assert "sandbox failed" in err
+
+
+def test_the_entry_point_is_the_one_function_that_the_tests_call(run: Run) -> None:
+    program = ADD + "def helper(): return 0\n"
+    assert judged(run, "--code", "a.py", "--tests", "t.py", a__py=program, t__py="assert add(1, 2) == 3") == {
+        "a.py": ["passed"]
+    }
+
+
+def test_tests_are_read_the_same_whatever_programs_stand_beside_them(run: Run) -> None:
+    """A program's own signature has no say: keywords reach it as keywords."""
+    files = {
+        "right__py": "def sub(a, b): return a - b",
+        "all__py": "def sub(*args, **kw): return 0",
+        "turned__py": "def sub(b, a): return a - b",
+        "t__py": "assert sub(a=5, b=2) == 3\nassert sub(5, b=2) == 3",
+    }
+    for order in (["right.py", "all.py", "turned.py"], ["all.py", "turned.py", "right.py"]):
+        found = judged(run, "--code", *order, "--tests", "t.py", "--entry", "sub", **files)
+        assert found == {
+            "right.py": ["passed", "passed"],
+            "all.py": ["failed", "failed"],
+            "turned.py": ["passed", "error"],
+        }
+
+
+def test_strict_fails_where_a_test_was_refused(run: Run) -> None:
+    files = {"a__py": ADD, "tests__py": "assert add(1, 2) == 3\nassert add(1, 2) == 3"}
+    assert run(*ASKED, **files)[0] == 0
+    assert run(*ASKED, "--strict", **files)[0] == 1
+    assert run(*ASKED, "--strict", a__py=ADD, tests__py="assert add(1, 2) == 3")[0] == 0
+
+
+def test_why_a_program_does_not_load_is_told_in_text_and_json(run: Run) -> None:
+    files = {"a__py": "import numpy_is_not_here\ndef add(a, b): return a + b", "tests__py": "assert add(1, 2) == 3"}
+    _, text, _ = run(*ASKED, **files)
+    assert "ModuleNotFoundError: No module named 'numpy_is_not_here', line 1" in text
+    _, out, _ = run(*ASKED, "--json", **files)
+    assert "ModuleNotFoundError" in json.loads(out)["programs"][0]["why"]
+    _, text, _ = run(*ASKED, a__py="def add(a, b):\n    return (a + b", tests__py="assert add(1, 2) == 3")
+    assert "SyntaxError" in text
+    assert "line 2" in text
+
+
+def test_a_lone_surrogate_in_a_case_is_printed_as_an_escape(run: Run) -> None:
+    cases = '{"input": "\\ud800", "output": "1"}'
+    status, out, err = run(*("--code", "a.py", "--stdin-cases", "c.jsonl"), a__py="print(2)", c__jsonl=cases)
+    assert (status, err) == (1, "")
+    assert "\\ud800" in out
+    assert out.encode("utf-8")
 
 
 def test_help_answers_at_once() -> None:

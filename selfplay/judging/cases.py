@@ -5,7 +5,7 @@ Values cross process borders as canonical JSON text of tagged trees (see values.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -114,7 +114,7 @@ class Box(Protocol):
 
     tier: str
 
-    def stream(self, tasks: Sequence[Task]) -> Iterator[tuple[int, tuple[Execution, ...]]]:
+    def stream(self, tasks: Sequence[Task]) -> Generator[tuple[int, tuple[Execution, ...]]]:
         """Each task's index and its executions, one per input, as soon as the task is done: in any order.
 
         Failures of the box itself are `infra_error`, never raised. What was not taken is not run: an iterator that is

@@ -16,7 +16,6 @@ import hashlib
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import NamedTuple
 
 from selfplay.game.problems import Problem
@@ -84,6 +83,7 @@ class Judge:
         self.desk = desk or shared_desk()
         self.disagreements = 0
         self.order_dependent = 0
+        self._shown: dict[Problem, tuple[Execution, ...]] = {}  # what references returned on probes: asked once each
 
     def close(self) -> None:
         """Ends the box's processes and the clerk's; a later call starts new ones."""
@@ -211,22 +211,25 @@ class Judge:
         for index, executions in self.stream(tasks):
             problem, suites = asked[known[index]]
             ran = dict(zip(tasks[index].inputs, executions, strict=True))
-            found[known[index]] = self.desk.admission(problem, suites, ran, self.limits, share)
+            asked_for = _calls(suites)
+            others = tuple(execution for call, execution in ran.items() if call not in asked_for)
+            shown = self._shown.setdefault(problem, others) if problem.baseline_tests else others
+            found[known[index]] = self.desk.admission(problem, suites, ran, self.limits, share, shown)
         return found
 
     def _reference(self, problem: Problem, suites: Sequence[tuple[Case, ...]]) -> Task:
-        """The reference before everything written, and before probes that show what else it returns."""
-        source = problem.reference_solution or ""
-        cases = [case for suite in suites for case in suite]
-        probes = (_probes(problem) or probe_inputs(problem, cases, PROBES)) if cases else ()
-        inputs = tuple(dict.fromkeys((*(call for case in cases for call in case.calls), *probes)))
+        """The reference before everything written and, the first time, before probes that show what else it returns."""
+        source, calls = problem.reference_solution or "", _calls(suites)
+        cases = problem_cases(problem).cases or [case for suite in suites for case in suite]
+        probes = probe_inputs(problem, cases, PROBES) if calls and problem not in self._shown else ()
+        inputs = tuple(dict.fromkeys((*calls, *probes)))
         apart = len(inputs) > 1 and bool(problem.entry_point) and self.desk.states([source])[0]
         return Task(source, problem.entry_point, inputs, problem.imports, self.limits, secret=True, apart=apart)
 
 
-@lru_cache(maxsize=4096)
-def _probes(problem: Problem) -> tuple[str, ...]:
-    return probe_inputs(problem, problem_cases(problem).cases, PROBES)
+def _calls(suites: Iterable[Iterable[Case]]) -> dict[str, None]:
+    """The distinct calls of all cases, in order."""
+    return dict.fromkeys(call for cases in suites for case in cases for call in case.calls)
 
 
 def _turned(job: Job, task: Task) -> Task:

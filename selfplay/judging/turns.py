@@ -131,6 +131,6 @@ def settled(suite: Suite, verdicts: Sequence[Refusal | None]) -> Suite:
     )
 
 
-def unread_suite(texts: Sequence[tuple[int, str]], why: str) -> Suite:
+def unread_suite(texts: Sequence[tuple[int, str]], reason: str, detail: str) -> Suite:
     """A conversation of which nothing was read."""
-    return tuple(WrittenTurn(stage, unread=(Refusal("turn", text[:200], "budget", why),)) for stage, text in texts)
+    return tuple(WrittenTurn(stage, unread=(Refusal("turn", text[:200], reason, detail),)) for stage, text in texts)

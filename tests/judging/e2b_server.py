@@ -73,6 +73,7 @@ class E2BServer:
         self.uploads: list[bytes] = []
         self.alive: dict[str, Machine] = {}
         self.concurrent = 20
+        self.memory_mib = 0  # that a command and what it starts may address, each; 0: any
         self.lock = threading.Lock()
         self.http = _Http(("127.0.0.1", 0), Handler)
         self.http.e2b = self
@@ -280,8 +281,10 @@ class Handler(BaseHTTPRequestHandler):
         self.end_stream()
 
     def start(self, machine: Machine, request: dict[str, Any]) -> subprocess.Popen[bytes]:
+        *arguments, command = request["args"]
+        limit = f"ulimit -v {self.e2b.memory_mib << 10}; " if self.e2b.memory_mib else ""
         process = subprocess.Popen(
-            [request["cmd"], *request["args"]],
+            [request["cmd"], *arguments, limit + command],
             cwd="/",
             env={"HOME": str(machine.home), "PATH": os.environ.get("PATH", os.defpath), "USER": "root"},
             stdin=subprocess.DEVNULL,

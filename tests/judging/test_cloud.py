@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -35,7 +36,7 @@ from selfplay.judging.box.zygotes import BoxUnavailable
 from selfplay.judging.boxes import open_box as open_box_of
 from selfplay.judging.cases import Execution, Limits, Task
 from selfplay.judging.cloud import CloudSettings, E2BBox, SplitBox, machine, open_split
-from selfplay.judging.cloud.batch import Batch, inside, records_of
+from selfplay.judging.cloud.batch import Batch, inside, records_of, whole_records
 from selfplay.judging.cloud.faults import Kind, fault_of
 from selfplay.judging.execute import execute_tests, validate_tests_against_solution
 from selfplay.judging.judge import Job, Judge
@@ -115,6 +116,63 @@ def test_a_crash_is_followed_by_the_remaining_cases_without_a_journey_home(serve
     with open_box(server) as box:
         assert values(box.run([Task(source, "add", inputs)])) == ["0", "crashed", "2", "crashed", "4", "crashed"]
     assert server.requests.count(("POST", "/process.Process/Start")) == 1
+
+
+def test_a_program_that_has_used_up_its_totals_gets_no_further_child(server: E2BServer, home: LocalBox) -> None:
+    stuck = "def add(a, b):\n    while a % 2: pass\n    return a + b"
+    inputs = tuple(f'["t",{n},0]' for n in range(12))
+    large = "def add(a, b): return 'x' * 300_000"
+    tasks = [
+        Task(stuck, "add", inputs, limits=Limits(0.1)),
+        Task(stuck, "add", inputs, limits=Limits(0.1), apart=True),
+        Task("n = int(input())\nwhile n: pass\nprint(n)", "", ("0", "1", "1", "1", "0", "0"), limits=Limits(0.1)),
+        Task(large, "add", inputs, limits=Limits(1.0, answer_bytes=1_000_000)),
+        Task("print('x' * 300_000)", "", ("",) * 5, limits=Limits(1.0, answer_bytes=1_000_000)),
+        Task("def add(a, b) return", "add", inputs, apart=True),
+        TASK,
+    ]
+
+    def told(rows: list[tuple[Execution, ...]]) -> list[list[tuple[str, str, tuple[str, ...]]]]:
+        return [[(one.status, one.value, one.exception) for one in row] for row in rows]
+
+    with open_box(server) as box:
+        rows = box.run(tasks)
+    assert told(rows) == told(home.run(tasks))
+    assert [one.status for one in rows[0]] == ["returned", "timeout"] * 3 + ["timeout"] * 6
+    assert server.requests.count(("POST", "/process.Process/Start")) <= 2  # one for each sandbox
+
+
+def test_large_answers_of_one_program_cost_no_other_its_verdict(server: E2BServer) -> None:
+    server.memory_mib = 512
+    flood = Task(
+        "def add(a, b): return 'x' * 1_000_000",
+        "add",
+        TASK.inputs[:1] * 150,
+        limits=Limits(2.0, 256, answer_bytes=1 << 30),
+    )
+    said = Said()
+    with open_box(server, said, size=1) as box:
+        rows = dict(box.stream([flood, *[TASK] * 15]))
+        assert box.created == 1
+    assert {one.status for one in rows[0]} == {"returned"}
+    assert [values([rows[index]]) for index in range(1, 16)] == [SUMS] * 15
+    assert not [line for line in said if "running a batch" in line]
+
+
+def test_what_is_done_is_told_before_the_rest(server: E2BServer) -> None:
+    slow = Task("import time\ndef add(a, b): time.sleep(1.5); return a + b", "add", TASK.inputs, limits=Limits(2.0))
+    with open_box(server) as box:
+        told = [index for index, _ in box.stream([TASK] * 16 + [slow] + [TASK] * 3)]
+    assert sorted(told) == list(range(20))
+    assert told.index(0) < told.index(16)
+
+
+def test_a_stream_that_is_left_ends_what_runs_and_harms_no_later_one(server: E2BServer) -> None:
+    with open_box(server) as box:
+        with contextlib.closing(box.stream([TASK] * 20)) as stream:
+            next(stream)
+        assert values(box.run([TASK] * 3)) == SUMS * 3
+    assert server.alive == {}
 
 
 def test_a_batch_that_runs_out_of_time_goes_on_in_the_next(server: E2BServer) -> None:
@@ -389,6 +447,24 @@ def test_no_end_of_an_answer_can_be_missing() -> None:
     for length in range(len(data)):
         with pytest.raises(ValueError):
             batch_of(TASK).answers(records_of([data[:length]]))
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        record(b"R", 0, b"L"),  # no child has begun
+        record(b"B", 0) + record(b"R", 0, b"L"),  # it has no end
+        record(b"B", 0) + record(b"R", 0, b"L") * 9,  # more reports than cases
+        record(b"B", 1),  # no such order
+        record(b"B", 0) + record(b"E", 0, b"short"),
+        record(b"F", 0, b"why") + record(b"B", 0),  # it was given up
+        record(b"A", 0),
+    ],
+)
+def test_records_that_no_sound_sandbox_writes_are_refused(records: bytes) -> None:
+    whole = records + record(b"Z", sum(1 for _ in whole_records(bytearray(records))))
+    with pytest.raises(ValueError):
+        batch_of(TASK).answers(records_of([whole]))
 
 
 def hello(**missing: str) -> bytes:

@@ -26,7 +26,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 
 from selfplay.judging.box.progress import Progress
 from selfplay.judging.box.tiers import Tier, tier_of
@@ -79,7 +79,7 @@ class LocalBox(Box):
         """The zygotes' process ids."""
         return [zygote.process.pid for slot in self._slots for zygote in slot]
 
-    def stream(self, tasks: Sequence[Task]) -> Iterator[tuple[int, tuple[Execution, ...]]]:
+    def stream(self, tasks: Sequence[Task]) -> Generator[tuple[int, tuple[Execution, ...]]]:
         """See Box. Raises RuntimeError where this thread has begun another stream and not finished it."""
         if self._streaming == threading.get_ident():
             raise RuntimeError("this box is in the middle of a stream: take all of it, or close it, before the next")
@@ -147,7 +147,7 @@ class _Run:
         finally:
             self.selector.close()
 
-    def _tell(self) -> Iterator[tuple[int, tuple[Execution, ...]]]:
+    def _tell(self) -> Generator[tuple[int, tuple[Execution, ...]]]:
         """What is done. The time that it takes whoever asked is no zygote's silence."""
         while self.done:
             progress = self.done.popleft()

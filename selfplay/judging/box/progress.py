@@ -48,7 +48,7 @@ class Progress:
         self.attempts = 0
         self.cpu_seconds -= max(0.0, ending.cpu_seconds)
         self.wall_seconds -= max(0.0, ending.wall_seconds)
-        self.room -= sum(len(execution.value) for execution in executions)
+        self.room -= sum(len(execution.value.encode("utf-8", "replace")) for execution in executions)
         self.timeouts -= sum(execution.status == "timeout" for execution in executions)
         if executions and executions[-1].status == "not_collected":
             self._fill(executions[-1])

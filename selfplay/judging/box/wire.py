@@ -212,9 +212,11 @@ def _program(order: Order, ending: Ending, task: Task) -> Execution:
     text = order.printed[: task.limits.output_bytes].decode("utf-8", "replace")
     if ending.timed_out:
         return Execution("timeout", text, seconds=task.limits.cpu_seconds)
-    if ending.exit_status is None and not ending.full:
+    if ending.full:
+        return TOO_LARGE
+    if ending.exit_status is None:
         return Execution("crashed", text, seconds=seconds)
-    if ending.full or len(order.printed) > task.limits.output_bytes:
+    if len(order.printed) > task.limits.output_bytes:
         return Execution("raised", text, TOO_LARGE.exception, seconds)
     if ending.exit_status == 0:
         return Execution("returned", text, seconds=seconds)

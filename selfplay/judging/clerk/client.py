@@ -2,8 +2,8 @@
 
     Clerk().do("code", problem, text)    ->  what duties.code(problem, text) returns
 
-A request has a budget of CPU seconds that grows with its size. One that spends it, or ends the process twice, raises GaveUp:
-that says something about what was to be read, and nothing about the machine. Left out: several processes (the boxes'
+A request has a budget of CPU seconds that grows with its size. One that spends it, or ends the process twice, raises
+GaveUp: that says something about what was to be read, and nothing about the machine. Left out: several processes (the boxes'
 workers run meanwhile; the clerk's share of a step is a few hundredths).
 """
 
@@ -43,7 +43,12 @@ _ALLOWED = {
 
 
 class GaveUp(Exception):
-    """The clerk did not finish: what it was given costs more than it may."""
+    """The clerk did not finish. `reason`: `budget` where what it was given costs more than it may, else `clerk_failed`, an
+    error of ours that is logged with its traceback."""
+
+    def __init__(self, why: str, reason: str = "budget") -> None:
+        super().__init__(why)
+        self.reason = reason
 
 
 class Clerk:
@@ -65,11 +70,13 @@ class Clerk:
             except _Died as death:
                 if death.spent:
                     raise GaveUp(f"{duty}: more than {seconds:.0f} CPU seconds") from None
-                _log.warning("the clerk ended while doing %r (%s): once more in a new one", duty, death)
             try:
                 return self._exchange(body, seconds)
             except _Died as death:
-                raise GaveUp(f"{duty}: {death}") from None
+                if not death.traceback:
+                    raise GaveUp(f"{duty}: {death}") from None
+                _log.error("the clerk failed at %r:\n%s", duty, death.traceback)
+                raise GaveUp(f"{duty}: {death}", "clerk_failed") from None
 
     def _exchange(self, body: bytes, seconds: float) -> Any:
         process = self._process = self._process or self._start()
@@ -106,10 +113,11 @@ class Clerk:
         assert process
         assert process.stderr
         process.kill()
-        told = process.stderr.read(1 << 16).decode("utf-8", "replace").strip().splitlines()
+        told = process.stderr.read(1 << 16).decode("utf-8", "replace").strip()
         _end(process)
-        spent = process.returncode == -signal.SIGPROF
-        return _Died(told[-1][:200] if told else str(error) or f"exit status {process.returncode}", spent)
+        last = told.splitlines()[-1][:200] if told else str(error) or f"exit status {process.returncode}"
+        failed = bool(told) and not last.startswith("MemoryError")
+        return _Died(last, process.returncode == -signal.SIGPROF, told if failed else "")
 
     def close(self) -> None:
         """Ends the process. A later request starts a new one."""
@@ -120,11 +128,11 @@ class Clerk:
 
 
 class _Died(Exception):
-    """The process ended in the middle of a request; `spent`: because its CPU seconds were spent."""
+    """The process ended in the middle of a request: because its CPU seconds were `spent`, or with a `traceback`."""
 
-    def __init__(self, why: str, spent: bool = False) -> None:
+    def __init__(self, why: str, spent: bool = False, traceback: str = "") -> None:
         super().__init__(why)
-        self.spent = spent
+        self.spent, self.traceback = spent, traceback
 
 
 class _Unpickler(pickle.Unpickler):

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from selfplay.game.extract import Code
 from selfplay.game.problems import Problem
 from selfplay.judging.admission import Admission
-from selfplay.judging.cases import Case, Limits, Refusal, Verdict
+from selfplay.judging.cases import Case, Execution, Limits, Refusal, Verdict
 from selfplay.judging.clerk.client import Clerk, GaveUp
 from selfplay.judging.clerk.duties import Ran
 from selfplay.judging.reading import Reading
@@ -40,7 +40,7 @@ class Desk:
             return self.clerk.do("suite", problem, tuple(texts))
         except GaveUp as error:
             if len(texts) == 1:
-                return unread_suite(texts, str(error))
+                return unread_suite(texts, error.reason, str(error))
         return self._without_costly(problem, texts)
 
     def _without_costly(self, problem: Problem, texts: Sequence[tuple[int, str]]) -> Suite:
@@ -62,7 +62,7 @@ class Desk:
         try:
             return self.clerk.do("tests", text, entry_point, signature, limit)
         except GaveUp as error:
-            return Reading(refused=(Refusal("module", text[:200], "budget", str(error)),))
+            return Reading(refused=(Refusal("module", text[:200], error.reason, str(error)),))
 
     def screened(self, problem: Problem, reading: Reading) -> tuple[tuple[Case, ...], tuple[Refusal, ...]]:
         """What of a command line's tests may count, and what not."""
@@ -78,26 +78,24 @@ class Desk:
         ran: Ran | None,
         limits: Limits,
         share: float,
-        outputs: Sequence[str] = (),
+        others: Sequence[Execution] = (),
     ) -> list[Admission]:
-        """One admission per suite of a problem."""
-        asked = {call for cases in suites for case in cases for call in case.calls}
-        own = None if ran is None else {call: execution for call, execution in ran.items() if call in asked}
-        others = () if ran is None else [one.value for call, one in ran.items() if call not in asked]
+        """One admission per suite of a problem. `ran`: what the reference did, by call; `others`: on further inputs."""
+        own = None if ran is None else _only(ran, [case for cases in suites for case in cases])
         try:
-            return list(self.clerk.do("admission", problem, suites, own, limits, share, (*others, *outputs)))
+            return list(self.clerk.do("admission", problem, suites, own, limits, share, others))
         except GaveUp as error:
             if sum(map(len, suites)) <= 1:
                 return [Admission(cases, tuple(_costly(case, error) for case in cases)) for cases in suites]
         if len(suites) > 1:
-            return [each for cases in suites for each in self.admission(problem, [cases], ran, limits, share, outputs)]
-        alone = [self.admission(problem, [(case,)], ran, limits, share, outputs)[0] for case in suites[0]]
+            return [each for cases in suites for each in self.admission(problem, [cases], ran, limits, share, others)]
+        alone = [self.admission(problem, [(case,)], ran, limits, share, others)[0] for case in suites[0]]
         return [Admission(suites[0], tuple(each.refusals[0] for each in alone))]
 
     def verdicts(self, cases: Sequence[Case], rows: Sequence[Ran]) -> list[tuple[Verdict, ...]]:
         """For each program, given as what it did, its verdict on each case."""
         try:
-            return list(self.clerk.do("verdicts", tuple(cases), tuple(rows)))
+            return list(self.clerk.do("verdicts", tuple(cases), tuple(_only(ran, cases) for ran in rows)))
         except GaveUp:
             if len(rows) == 1 and len(cases) == 1:
                 return [("failed",)]
@@ -132,12 +130,17 @@ class Desk:
         self.clerk.close()
 
 
+def _only(ran: Ran, cases: Sequence[Case]) -> Ran:
+    """What a program did on the calls of these cases."""
+    return {call: ran[call] for case in cases for call in case.calls}
+
+
 def _gave_up(refusal: Refusal) -> bool:
-    return refusal.name == "turn" and refusal.reason == "budget"
+    return refusal.name == "turn" and refusal.reason in ("budget", "clerk_failed")
 
 
 def _costly(case: Case, error: GaveUp) -> Refusal:
-    return Refusal(case.name, case.source, "budget", str(error))
+    return Refusal(case.name, case.source, error.reason, str(error))
 
 
 @functools.cache

@@ -47,10 +47,10 @@ def admission(
     ran: Ran | None,
     limits: Limits,
     share: float,
-    outputs: Sequence[str],
+    others: Sequence[Execution],
 ) -> tuple[Admission, ...]:
-    """One admission per suite of a problem. `ran`: what the reference did; `outputs`: further values, as texts."""
-    samples = samples_of(ran or {}, outputs)
+    """One admission per suite of a problem. `ran`: what the reference did; `others`: and on inputs that nobody asked."""
+    samples = samples_of([*others, *(ran or {}).values()])
     return tuple(admit(problem, cases, ran, limits, share, samples) for cases in suites)
 
 

@@ -158,7 +158,7 @@ def records_of(parts: Iterable[bytes]) -> Iterator[Record]:
     buffer, count, ended = bytearray(), 0, False
     for part in parts:
         buffer += part
-        for kind, number, body in _whole(buffer):
+        for kind, number, body in whole_records(buffer):
             if ended or (kind == b"Z" and number != count):
                 raise ValueError("the answer has not the end that it announces")
             ended, count = kind == b"Z", count + 1
@@ -167,7 +167,7 @@ def records_of(parts: Iterable[bytes]) -> Iterator[Record]:
         raise ValueError("the answer has no end, or ends in the middle of a record")
 
 
-def _whole(buffer: bytearray) -> Iterator[Record]:
+def whole_records(buffer: bytearray) -> Iterator[Record]:
     """Takes the whole records off the front of the buffer."""
     position = 0
     try:

@@ -20,7 +20,7 @@ import sys
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from selfplay.judging.box.progress import Progress
@@ -97,7 +97,7 @@ class E2BBox(Box):
         """Sandboxes created so far."""
         return self._pool.created
 
-    def stream(self, tasks: Sequence[Task]) -> Iterator[tuple[int, tuple[Execution, ...]]]:
+    def stream(self, tasks: Sequence[Task]) -> Generator[tuple[int, tuple[Execution, ...]]]:
         """See Box. Failures of the cloud are `infra_error`, never raised."""
         yield from _Run(self._pool, tasks, self.settings, self._tell, self._look).stream()
 
@@ -169,7 +169,7 @@ class _Run:
         self.batch_size = min(max(-(-orders // settings.size), _SMALLEST_BATCH), MAX_ORDERS)
         self.threads = min(settings.size, -(-orders // self.batch_size), len(self.waiting))
 
-    def stream(self) -> Iterator[tuple[int, tuple[Execution, ...]]]:
+    def stream(self) -> Generator[tuple[int, tuple[Execution, ...]]]:
         with ThreadPoolExecutor(max(self.threads, 1), "e2b") as executor:
             running = [executor.submit(self._work) for _ in range(self.threads)]
             try:

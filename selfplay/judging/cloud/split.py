@@ -5,7 +5,7 @@ Where the cloud fails and a fallback was asked for, programs run in the local bo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 
 from selfplay.judging.box.local import LocalBox
 from selfplay.judging.box.zygotes import BoxUnavailable
@@ -67,7 +67,7 @@ class SplitBox(Box):
         self.fallen_back = 0  # programs that ran at home because the cloud failed them
         self._announce = announce
 
-    def stream(self, tasks: Sequence[Task]) -> Iterator[tuple[int, tuple[Execution, ...]]]:
+    def stream(self, tasks: Sequence[Task]) -> Generator[tuple[int, tuple[Execution, ...]]]:
         """See Box. Raises BoxUnavailable for a secret that has no home."""
         yield from self._at_home(tasks, [index for index, task in enumerate(tasks) if task.secret])
         others = [index for index, task in enumerate(tasks) if not task.secret]
@@ -81,7 +81,7 @@ class SplitBox(Box):
             self._tell(len(failed))
             yield from self._at_home(tasks, failed)
 
-    def _at_home(self, tasks: Sequence[Task], indices: Sequence[int]) -> Iterator[tuple[int, tuple[Execution, ...]]]:
+    def _at_home(self, tasks: Sequence[Task], indices: Sequence[int]) -> Generator[tuple[int, tuple[Execution, ...]]]:
         if not indices:
             return
         if self.home is None:

@@ -76,6 +76,6 @@ def test_a_program_whose_text_cannot_be_told_may_keep_state(desk: Desk) -> None:
 
 def test_a_case_is_named_in_its_refusal(desk: Desk) -> None:
     case = Case("test_f", "assert f(1) == 'COSTLY'", '["l",1]', "==", '"COSTLY"')
-    [admission] = desk.admission(PROBLEM, [(case,)], {}, Limits(), 0.5)
+    [admission] = desk.admission(PROBLEM, [(case,)], {case.arguments: Execution("raised")}, Limits(), 0.5)
     assert admission.refusals[0]
     assert (admission.refusals[0].name, admission.refusals[0].source) == (case.name, case.source)
