@@ -27,6 +27,7 @@ from selfplay.judging.box.local import LocalBox
 from selfplay.judging.cases import Case, Verdict
 from selfplay.judging.execute import execute_tests
 from selfplay.judging.judge import Judge
+from selfplay.judging.reading.refusals import ADVICE, SENTENCES
 from selfplay.judging.targets import MutantBank
 from selfplay.learning.credit import Credit, CreditSettings, credit
 from selfplay.learning.loop import _taught as taught
@@ -259,6 +260,10 @@ def test_every_metric_of_a_step_stands_in_the_glossary(worked: Worked) -> None:
 def test_every_figure_of_an_evaluation_stands_in_the_glossary() -> None:
     measured = Measured("p", (True,) * 4, True, 2, 1, (), {"recorded": (1, 1), "paid": (1, 1), "kept": (1, 1)})
     assert set(figures([measured])) - explained() == set()
+
+
+def test_every_reason_of_a_refusal_stands_in_the_glossary() -> None:
+    assert {*ADVICE, *(reason for reason, _ in SENTENCES.values())} - explained() == set()
 
 
 def test_every_metric_is_computed_where_the_glossary_says() -> None:
