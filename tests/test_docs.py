@@ -1,0 +1,307 @@
+"""What the pages compute is computed again, what they list is complete, and what they tell to write works."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from selfplay.game.advantages import RunningMeans
+from selfplay.game.episode import ROLES, Role
+from selfplay.game.phases import Step
+from selfplay.game.players import Sampling, ScriptedPlayer
+from selfplay.game.problems import load_problems
+from selfplay.game.prompts import Prompts
+from selfplay.game.rewards import CaseOutcome, ProgramOutcome, RewardRule, SuiteOutcome, TurnOutcome, get_rule
+from selfplay.game.rewards.adversarial import VALIDITY_WEIGHT
+from selfplay.game.rollout import Table, play
+from selfplay.judging import mutation_operators
+from selfplay.judging.box.local import LocalBox
+from selfplay.judging.cases import Case, Verdict
+from selfplay.judging.execute import execute_tests
+from selfplay.judging.judge import Judge
+from selfplay.judging.reading.refusals import ADVICE, SENTENCES
+from selfplay.judging.targets import MutantBank
+from selfplay.learning.credit import Credit, CreditSettings, credit
+from selfplay.learning.loop import _taught as taught
+from selfplay.learning.ranks import Ranks
+from selfplay.learning.samples import Span
+from selfplay.learning.update import UpdateSettings, UpdateStats, surrogate, update_metrics
+from selfplay.match.counts import step_counts
+from selfplay.match.evaluate import Measured, figures
+from selfplay.match.examine import examine
+from selfplay.match.record import KILLS, Match, Row
+from selfplay.match.score import program_outcome, score, suite_outcomes
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+PAGE = (DOCS / "how-it-works.md").read_text(encoding="utf-8")
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+GLOSSARY = (DOCS / "glossary.md").read_text(encoding="utf-8")
+NAMES = "ABC"
+STAGE = 5
+SHOWN = (
+    *("pass_rate", "pass_rate_baseline", "validity", "well_formed", "distinct", "kills", "reward/generator"),
+    *("reward/discriminator", "informative_groups", "groups"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Worked:
+    """The page's match, and its credit by role."""
+
+    match: Match
+    credits: dict[Role, Credit]
+
+    def verdict(self, row: Row, case: Case) -> Verdict | None:
+        [verdict] = self.match.each(row, [case])
+        return verdict
+
+    def turn(self, suite: int) -> tuple[tuple[Case, ...], tuple[CaseOutcome, ...]]:
+        """The cases of a suite's last turn, and what became of them."""
+        return self.match.suites[suite].turns[-1].cases, suite_outcomes(self.match)[suite].turns[-1].cases
+
+    def spans(self, role: Role) -> list[Span]:
+        """The trained turns, one for each conversation."""
+        return [span for sample in self.credits[role].samples for span in sample.spans]
+
+    def rewards(self, role: Role) -> list[float]:
+        chains, suites = self.match.chains, self.match.suites
+        rewards = [each.reward for each in chains] if role == "generator" else [each.rewards[-1] for each in suites]
+        return [reward for reward in rewards if reward is not None]
+
+
+@pytest.fixture(scope="module")
+def worked(walk_through) -> Iterator[Worked]:
+    """One group of a joint step at stage 5: the walk-through up to stage 4, then the page's programs and tests."""
+    said = {
+        (role, branch): block(f"{kind} {name}")
+        for role, kind in (("generator", "program"), ("discriminator", "tests"))
+        for branch, name in enumerate(NAMES)
+    }
+    player = ScriptedPlayer(
+        lambda key: (
+            said[key.role, key.branch]
+            if key.stage == STAGE
+            else walk_through.script[walk_through.problem.id, key.role, key.stage]
+        )
+    )
+    long = Sampling(max_tokens=4000)
+    table = Table(num_generations=3, num_suites=3, num_targets=0, generator=long, discriminator=long)
+    step = Step(0, STAGE, "both", "stage 5 joint")
+    box = LocalBox()
+    groups = play(player, Prompts("instruct"), [walk_through.problem], step, table)
+    [match] = score(examine(groups, step, Judge(box), 2, MutantBank()), get_rule("novel_kills"))
+    settings = CreditSettings("group_std")
+    credits: dict[Role, Credit] = {
+        role: credit([match], role, (STAGE,), settings, RunningMeans(), Ranks()) for role in ROLES
+    }
+    yield Worked(match, credits)
+    box.close()
+
+
+def block(mark: str, page: str = PAGE) -> str:
+    """A page's code after the mark `<!-- MARK -->`."""
+    found = re.search(rf"<!-- {mark} -->\n```\w+\n(.*?)\n```", page, re.DOTALL)
+    assert found, f"no page has {mark}"
+    return found[1]
+
+
+def table(*rows: Sequence[object]) -> str:
+    head, *body = [f"| {' | '.join(map(str, row))} |" for row in rows]
+    return "\n".join([head, "|" + "---|" * len(rows[0]), *body])
+
+
+def shown(case: Case) -> str:
+    return f"`{case.source.removeprefix('assert ')}`"
+
+
+def share(verdicts: Sequence[Verdict]) -> tuple[int, int]:
+    return verdicts.count("passed"), len(verdicts)
+
+
+def matrix(worked: Worked) -> str:
+    """Every case once, in order of appearance, with its writers and the verdicts."""
+    match = worked.match
+    cases = {case.key: case for case in match.baseline}
+    writers: dict[tuple[object, ...], dict[int, list[str]]] = {key: {} for key in cases}
+    for name, suite in zip(NAMES, match.suites, strict=True):
+        for turn in suite.turns:
+            for case in turn.cases:
+                cases.setdefault(case.key, case)
+                writers.setdefault(case.key, {}).setdefault(turn.stage, []).append(name)
+    counting = {case.key for case in (*match.baseline, *match.admitted)}
+    rows = []
+    for key, case in cases.items():
+        by = "; ".join(f"{', '.join(names)} at stage {stage}" for stage, names in writers[key].items())
+        killed = sum(worked.verdict(target.verdicts, case) in KILLS for target in match.targets)
+        counts = ("yes", f"{killed} of {len(match.targets)}") if key in counting else ("no", "")
+        verdicts = [worked.verdict(program, case) for program in match.programs]
+        rows.append((by or "the problem", shown(case), counts[0], *verdicts, counts[1]))
+    return table(("written by", "case", "counts", *NAMES, "mutants killed"), *rows)
+
+
+def generator_rewards(worked: Worked) -> str:
+    rows = []
+    for index, (name, reward) in enumerate(zip(NAMES, worked.rewards("generator"), strict=True)):
+        program = program_outcome(worked.match, index)
+        exam, own = share(program.exam), share(program.baseline)
+        whole = exam[0] == exam[1] and own[0] == own[1]
+        terms = f"0.4 x {exam[0] / exam[1]:.2f} + {'0.4' if whole else '0'} + 0.2 x {own[0] / own[1]:.2f}"
+        assert reward == pytest.approx(0.4 * exam[0] / exam[1] + 0.4 * whole + 0.2 * own[0] / own[1])
+        rows.append((name, f"{exam[0]} of {exam[1]}", f"{own[0]} of {own[1]}", terms, f"{reward:.2f}"))
+    return table(("program", "exam", "own tests", "sum", "reward"), *rows)
+
+
+def discriminator_rewards(worked: Worked) -> str:
+    rows = []
+    for index, name in enumerate(NAMES):
+        told = [(shown(case), *worth(outcome)) for case, outcome in zip(*worked.turn(index), strict=True)]
+        reward = worked.rewards("discriminator")[index]
+        assert reward == pytest.approx(sum(own[-1] for own in told) / len(told))
+        last = ["" for _ in told[1:]] + [f"{reward:.3f}"]
+        rows += [(name, *own[:-1], f"{own[-1]:.3f}", end) for own, end in zip(told, last, strict=True)]
+    return table(("suite", "case", "counts", "kills", "new kills", "suites with it", "worth", "turn's reward"), *rows)
+
+
+def worth(case: CaseOutcome) -> tuple[str, str, str, str, float]:
+    """Whether a case counts, its kills, those that the problem's own tests miss, the suites that hold it, its worth."""
+    if not case.valid:
+        return "no", "", "", "", 0.0
+    killed, total = sum(case.killed), len(case.killed)
+    new = sum(kill and not old for kill, old in zip(case.killed, case.killed_by_baseline, strict=True))
+    paid = (VALIDITY_WEIGHT + new / total) / sqrt(case.shared)
+    return "yes", f"{killed} of {total}", f"{new} of {total}", str(case.shared), paid
+
+
+def advantages(worked: Worked) -> str:
+    rows = []
+    for role, what in zip(ROLES, ("program", "tests"), strict=True):
+        rewards = worked.rewards(role)
+        mean = sum(rewards) / len(rewards)
+        deviation = sqrt(sum((reward - mean) ** 2 for reward in rewards) / len(rewards))
+        for name, reward, span in zip(NAMES, rewards, worked.spans(role), strict=True):
+            assert span.advantage == pytest.approx((reward - mean) / deviation)
+            centred = (f"{reward:.3f}", f"{reward - mean:+.3f}", f"{deviation:.3f}")
+            rows.append((f"{what} {name}", *centred, f"{span.advantage:+.3f}", span.end - span.start))
+    return table(("turn", "reward", "minus the mean", "deviation", "advantage A", "tokens"), *rows)
+
+
+def loss(worked: Worked) -> str:
+    rows = []
+    for role in ROLES:
+        spans = worked.spans(role)
+        advantage_N = torch.cat([torch.full((span.end - span.start,), span.advantage) for span in spans])
+        loss_N, clipped_N = surrogate(torch.ones_like(advantage_N), advantage_N, UpdateSettings().bounds)
+        assert not clipped_N.any()
+        terms = " ".join(f"{span.advantage:+.3f} x {span.end - span.start}" for span in spans)
+        rows.append((role, f"-({terms.removeprefix('+')}) / {len(loss_N)}", f"{float(loss_N.mean()):+.3f}"))
+    return table(("role", "sum", "loss"), *rows)
+
+
+def clip(worked: Worked) -> str:
+    rows = []
+    for name, span in zip(NAMES[:2], worked.spans("generator"), strict=False):
+        for value in (0.7, 1.0, 1.3):
+            ratio = torch.tensor([value], requires_grad=True)
+            loss_N, _ = surrogate(ratio, torch.tensor([span.advantage]), UpdateSettings().bounds)
+            total = loss_N.sum()
+            [pull] = torch.autograd.grad(total, ratio)
+            gradient = (
+                "none: clipped" if not pull.any() else "makes it likelier" if pull < 0 else "makes it less likely"
+            )
+            rows.append((name, f"{span.advantage:+.3f}", value, f"{total.item():+.3f}", gradient))
+    return table(("token of program", "A", "r", "loss of the token", "gradient"), *rows)
+
+
+def metrics(worked: Worked) -> str:
+    told = (step_counts([worked.match], (0.0, 0)) + taught(worked.credits)).metrics()
+    return table(("metric", "value"), *((f"`{name}`", f"{told[name]:.3g}") for name in SHOWN))
+
+
+@pytest.mark.parametrize(
+    "part",
+    [matrix, generator_rewards, discriminator_rewards, advantages, loss, clip, metrics],
+    ids=lambda f: f.__name__,
+)
+def test_the_worked_group_is_what_the_package_computes(worked: Worked, part: Callable[[Worked], str]) -> None:
+    assert part(worked) in PAGE
+
+
+STATS = UpdateStats(0.0, 0.0, 1.0, 0.0, 0.0, 1, 0.0, 0.0, 0.0, 0.0)
+
+
+def explained() -> set[str]:
+    """What stands in the first column of the glossary's tables."""
+    first = [line.split("|")[1] for line in GLOSSARY.splitlines() if line.startswith("| `")]
+    return {name for cell in first for name in re.findall(r"`([\w/]+)`", cell)}
+
+
+def in_general(name: str) -> str:
+    """`loss/generator` as `loss/ROLE`, `refused/syntax` as `refused/REASON`."""
+    head, slash, tail = name.partition("/")
+    return f"{head}/{'ROLE' if tail in ROLES else 'REASON'}" if slash and head != "seconds" else name
+
+
+def test_every_metric_of_a_step_stands_in_the_glossary(worked: Worked) -> None:
+    counts = step_counts([worked.match], (0.0, 0)) + taught(worked.credits)
+    names = {in_general(name) for name in (*counts.metrics(), *update_metrics(dict.fromkeys(ROLES, STATS)))}
+    assert {name for name in names if "refused" in name} == {"refused/REASON"}
+    assert names - explained() == set()
+
+
+def test_every_figure_of_an_evaluation_stands_in_the_glossary() -> None:
+    measured = Measured("p", (True,) * 4, True, 2, 1, (), {"recorded": (1, 1), "paid": (1, 1), "kept": (1, 1)})
+    assert set(figures([measured])) - explained() == set()
+
+
+def test_every_reason_of_a_refusal_stands_in_the_glossary() -> None:
+    assert {*ADVICE, *(reason for reason, _ in SENTENCES.values())} - explained() == set()
+
+
+def test_every_metric_is_computed_where_the_glossary_says() -> None:
+    named = set(re.findall(r"\| `(\w+)\.(\w+)` \|$", GLOSSARY, re.MULTILINE))
+    assert len(named) > 5
+    for module, name in named:
+        sources = [path.read_text(encoding="utf-8") for path in ROOT.glob(f"selfplay/**/{module}.py")]
+        assert any(re.search(rf"def {name}\b", source) for source in sources), f"{module}.{name}"
+
+
+@pytest.mark.parametrize("page", [*(path.name for path in DOCS.glob("*.md")), "../README.md", "../CONTRIBUTING.md"])
+def test_every_link_of_a_page_leads_somewhere(page: str) -> None:
+    links = re.findall(r"\]\((?!http)([^)#\s]+)", (DOCS / page).read_text(encoding="utf-8"))
+    assert [link for link in links if not ((DOCS / page).parent / link).exists()] == []
+
+
+def test_the_rule_of_the_page_pays() -> None:
+    plain: dict[str, Any] = {}
+    exec(block("a reward rule", CONTRIBUTING), plain)
+    rule = RewardRule("plain", plain["generator"], plain["discriminator"], True, "")
+    turn = TurnOutcome(1, (CaseOutcome(True), CaseOutcome(False)), unreadable=0, asked=2)
+    assert rule.generator(ProgramOutcome(True, True, exam=("passed", "failed", "infra_error"))) == 0.5
+    assert rule.generator(ProgramOutcome(True, True, exam=("infra_error",))) is None
+    assert rule.discriminator(SuiteOutcome((turn,)), validity_weight=0.6) == (0.3,)
+
+
+def test_the_problem_of_the_page_can_be_trained_on(tmp_path: Path) -> None:
+    file = tmp_path / "mine.json"
+    file.write_text(f"[{block('a problem', CONTRIBUTING)}]", encoding="utf-8")
+    [problem] = load_problems(file)
+    tests = [test for test in (*problem.baseline_tests, *problem.hidden_tests) if isinstance(test, str)]
+    outcome = execute_tests(problem.reference_solution or "", tests)
+    assert (outcome.passed, outcome.total) == (2, 2)
+
+
+def test_the_mutation_operator_of_the_page_changes_a_program() -> None:
+    names: dict[str, Any] = vars(mutation_operators).copy()
+    exec(block("a mutation operator", CONTRIBUTING), names)
+    node = ast.parse("a if c else b", mode="eval").body
+    [(name, changed)] = names["_branches"](node, node)
+    assert (name, ast.unparse(changed), ast.unparse(node)) == ("branches", "b if c else a", "a if c else b")
