@@ -132,9 +132,8 @@ class Watch:
             self.begun = self.start
         elif said or ended or time.monotonic() > self.start + _PATIENCE + self.order.length / _PACE:
             if not ended:
-                said += self._last_words()
                 self._kill()
-            raise Failed(said)
+            raise Failed(said + self._last_words())
         return self.has_begun
 
     def _last_words(self):

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from selfplay.judging.box import zygotes
 from selfplay.judging.box.local import BoxUnavailable, LocalBox
 from selfplay.judging.cases import Execution, Limits, Task
 
@@ -357,6 +358,32 @@ def test_a_zygote_that_dies_twice_with_an_order_is_an_infrastructure_error() -> 
         killer.join()
         assert statuses(executions) == ["infra_error"]
         assert call(box, "def f(): return 2")[0].value == "2"
+
+
+@pytest.mark.parametrize(
+    ("fault", "survives"),
+    [("raise OSError('no walls today')", True), ("os._exit(0)", False), ("os.kill(os.getpid(), 9)", False)],
+)
+def test_walls_that_do_not_go_up_are_an_infrastructure_error(
+    fault: str, survives: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head = "    def enter(self, memory_bytes, cpu_seconds, file_bytes):\n"
+    modules = [(name, text.replace(head, f"{head}        {fault}\n")) for name, text in zygotes.box_modules()]
+    monkeypatch.setattr(zygotes, "box_modules", lambda: modules)
+    with LocalBox(jail=False) as box:
+        before = box.pids
+        assert statuses(call(box, "def f(): return 1", '["t"]', '["t"]')) == ["infra_error"] * 2
+        assert statuses(program(box, "print(1)", "")) == ["infra_error"]
+        assert (box.pids == before) == survives
+
+
+def test_a_zygote_that_dies_charges_only_the_order_that_it_was_at() -> None:
+    with LocalBox() as box:
+        sleeper = Task("import time\ndef f(): time.sleep(0.4); return 1", "f", ('["t"]',), limits=Limits(cpu_seconds=2))
+        killer = threading.Timer(0.2, lambda: os.kill(zygote_pid(box), signal.SIGKILL))
+        killer.start()
+        stream = box.stream([sleeper] * 3)
+        assert [one.value for _, row in stream for one in row] == ["1"] * 3
 
 
 def test_closing_leaves_no_process_behind() -> None:
