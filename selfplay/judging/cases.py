@@ -97,7 +97,8 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """What one call did. `value`: canonical text of the returned value (stdio: what it printed)."""
+    """What one call did. `value`: canonical text of the returned value (stdio: what it printed; not_collected: why, in
+    words that the program may have chosen)."""
 
     status: Literal["returned", "raised", "timeout", "crashed", "not_collected", "infra_error"]
     value: str = ""

@@ -169,16 +169,27 @@ def _clamped(seconds: float, task: Task) -> float:
 
 
 def _not_loaded(reports: list[bytes]) -> Execution:
-    names = _names(reports[0][1:]) if reports and reports[0][:1] == b"N" else ()
-    return Execution("not_collected", exception=names)
+    told = _json(reports[0][1:]) if reports and reports[0][:1] == b"N" else None
+    match told:
+        case [names, str(why)]:
+            printable = "".join(each if each.isprintable() else "?" for each in why[:200])
+            return Execution("not_collected", printable, _strings(names))
+    return Execution("not_collected")
 
 
 def _names(text: bytes) -> tuple[str, ...]:
+    return _strings(_json(text))
+
+
+def _strings(told: object) -> tuple[str, ...]:
+    return tuple(name for name in told if isinstance(name, str)) if isinstance(told, list) else ()
+
+
+def _json(text: bytes) -> object:
     try:
-        names = json.loads(text)
+        return json.loads(text)
     except (ValueError, RecursionError):
-        return ()
-    return tuple(name for name in names if isinstance(name, str)) if isinstance(names, list) else ()
+        return None
 
 
 def _call(report: bytes, task: Task) -> Execution:

@@ -113,6 +113,20 @@ def test_a_program_that_does_not_load_is_not_collected(box: LocalBox, source: st
     assert [(one.status, exception in one.exception) for one in executions] == [("not_collected", True)] * 2
 
 
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        ("x = 1\ndef f(: pass", "line 2: invalid syntax"),
+        ("import math\nimport numpi\ndef f(): pass", "line 2: No module named 'numpi'"),
+        ("def g(): pass", "it defines no f"),
+        ("class E(Exception):\n    def __str__(self): raise self\nraise E", ""),
+        ("raise ValueError('\\x1b[2J' + 'x' * 999)", f"line 1: ?[2J{'x' * 188}"),
+    ],
+)
+def test_a_program_that_is_not_collected_says_why(box: LocalBox, source: str, why: str) -> None:
+    assert call(box, source)[0].value == why
+
+
 @pytest.mark.parametrize("load", ["while True: pass", "import os; os._exit(0)", "import os; os.kill(os.getpid(), 19)"])
 def test_a_program_that_dies_while_loading_is_not_collected(box: LocalBox, load: str) -> None:
     assert statuses(call(box, f"def f(): pass\n{load}", '["t"]', '["t"]')) == ["not_collected"] * 2
