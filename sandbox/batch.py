@@ -121,7 +121,7 @@ class Account:
         self.room -= run.size
         self.timeouts -= run.timed_out and run.loaded
         spent = self.timeouts <= 0 or self.cpu <= 0 or self.wall <= 0
-        self.closed = spent or run.reason == _FULL or not run.loaded
+        self.closed = spent or run.reason == _FULL or self.room <= 0 or not run.loaded
 
 
 class Run:

@@ -6,7 +6,7 @@ meant: a program may raise whatever it likes.
 
 Each report is a frame on the result pipe: length (4 bytes, of what follows), kind (1 byte), body.
 
-    L  the program is loaded            N  (in its place) it could not be: names of the exception, what it said, the line
+    L  the program is loaded            N  (in its place) it could not be: names of the exception, where and why
     V  a call's seconds (8 bytes) and the canonical text of its value     X  its seconds and the exception's names
 """
 
@@ -28,7 +28,10 @@ _CLASSES = [value for value in vars(builtins).values() if isinstance(value, type
 _BUILTIN = {id(kind): kind.__name__ for kind in _CLASSES if issubclass(kind, BaseException)}
 _BUILTIN_NAMES = frozenset(_BUILTIN.values())
 _SEED = 0
-_DRAWING = ("random", "statistics")  # who names neither draws no numbers; to seed costs as much as the rest of a short call
+_DRAWING = (
+    "random",
+    "statistics",
+)  # who names neither draws no numbers; to seed costs as much as the rest of a short call
 
 
 class Report:
@@ -45,8 +48,36 @@ class Report:
 
 def names_of(error):
     """The names of an exception's classes, most derived first, as JSON. One that poses as a built-in is told apart."""
+    return json.dumps(_names_of(error)).encode()
+
+
+def _names_of(error):
     classes = type.__dict__["__mro__"].__get__(type(error))[:-1]
-    return json.dumps([_name_of(kind)[:100] for kind in classes[:20]]).encode()
+    return [_name_of(kind)[:100] for kind in classes[:20]]
+
+
+def why_not_loaded(error):
+    """The names, the line of the source and what the exception says, as JSON; the program may have a hand in its words."""
+    try:
+        line, text = _line_of(error.__traceback__), error
+        if isinstance(error, SyntaxError):
+            line, text = error.lineno, error.msg
+        elif type(error) is KeyError and error.args:
+            text = error.args[0]
+        said = f"line {line}: {text}" if line else str(text)
+    except BaseException:  # noqa: BLE001
+        said = ""
+    return json.dumps([_names_of(error), said[:200]]).encode()
+
+
+def _line_of(traceback):
+    """The last line of the program's own source that an exception came through."""
+    line = None
+    while traceback:
+        if traceback.tb_frame.f_code.co_filename == "<solution>":
+            line = traceback.tb_lineno
+        traceback = traceback.tb_next
+    return line
 
 
 def _name_of(kind):
@@ -54,26 +85,6 @@ def _name_of(kind):
         return _BUILTIN[id(kind)]
     name = str.__str__(type.__dict__["__name__"].__get__(kind))
     return f"solution.{name}" if name in _BUILTIN_NAMES else name
-
-
-def told_of(error):
-    """Names of an exception, what it says and the last line of the program that it came through, as JSON."""
-    names = json.loads(names_of(error))
-    try:
-        line = error.lineno if isinstance(error, SyntaxError) else _line_of(error)
-        said = error.msg if isinstance(error, SyntaxError) else str(error)
-        return json.dumps([names, str(said)[:200], line if type(line) is int else 0]).encode()
-    except BaseException:  # noqa: BLE001  # the program's own exception may raise when it is asked
-        return json.dumps([names, "", 0]).encode()
-
-
-def _line_of(error):
-    lines, trace = [0], error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename in ("<solution>", "solution.py"):
-            lines.append(trace.tb_lineno)
-        trace = trace.tb_next
-    return lines[-1]
 
 
 def new_module(name):
@@ -100,11 +111,13 @@ def load(source, entry_point, report):
         random.seed(_SEED)
         module = new_module("solution")
         exec(compile(source, "<solution>", "exec", dont_inherit=True), module.__dict__)
+        if entry_point not in module.__dict__:
+            raise KeyError(f"it defines no {entry_point}")
         function = module.__dict__[entry_point]
         if not callable(function):
             raise TypeError(f"{entry_point} is not callable")
     except BaseException as error:  # noqa: BLE001
-        report(b"N", told_of(error))
+        report(b"N", why_not_loaded(error))
         return None
     report(b"L")
     return function
@@ -132,7 +145,7 @@ def run_program(source, report):
     try:
         code = compile(source, "solution.py", "exec", dont_inherit=True)
     except BaseException as error:  # noqa: BLE001
-        report(b"N", told_of(error))
+        report(b"N", why_not_loaded(error))
         return 1
     report(b"L")
     sys.stdin, sys.stdout = _reader(0), _writer(1)

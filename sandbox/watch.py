@@ -113,12 +113,10 @@ class Watch:
         reports = self.reports
         broken = self._relay(to_the_end=False)
         self.used = max(0.0, _cpu_seconds(self.pid) - self.zero)
-        reason = STOPPED if stopped else broken or self._over()
-        if reason is not None:
-            return reason, self._kill()
         if self.reports > reports and not self.order.is_program:
             self.spent, self.begun = self.used, time.monotonic()
-        return None, 0
+        reason = STOPPED if stopped else broken or self._over()
+        return (None, 0) if reason is None else (reason, self._kill())
 
     def _begin(self, ended):
         """Whether the walls stand by now. Raises Failed where they never will."""
@@ -132,9 +130,8 @@ class Watch:
             self.begun = self.start
         elif said or ended or time.monotonic() > self.start + _PATIENCE + self.order.length / _PACE:
             if not ended:
-                said += self._last_words()
                 self._kill()
-            raise Failed(said)
+            raise Failed(said + self._last_words())
         return self.has_begun
 
     def _last_words(self):

@@ -280,7 +280,7 @@ def test_strict_fails_where_a_test_was_refused(run: Run) -> None:
 def test_why_a_program_does_not_load_is_told_in_text_and_json(run: Run) -> None:
     files = {"a__py": "import numpy_is_not_here\ndef add(a, b): return a + b", "tests__py": "assert add(1, 2) == 3"}
     _, text, _ = run(*ASKED, **files)
-    assert "ModuleNotFoundError: No module named 'numpy_is_not_here', line 1" in text
+    assert "ModuleNotFoundError: line 1: No module named 'numpy_is_not_here'" in text
     _, out, _ = run(*ASKED, "--json", **files)
     assert "ModuleNotFoundError" in json.loads(out)["programs"][0]["why"]
     _, text, _ = run(*ASKED, a__py="def add(a, b):\n    return (a + b", tests__py="assert add(1, 2) == 3")

@@ -99,7 +99,7 @@ class Task:
 class Execution:
     """What one call did. `value`: canonical text of the returned value (stdio: what it printed).
 
-    `detail`: where the program did not load, what its exception said and the line, in the program's own words.
+    `detail`: where the program did not load, where and why, in words that the program may have chosen.
     """
 
     status: Literal["returned", "raised", "timeout", "crashed", "not_collected", "infra_error"]

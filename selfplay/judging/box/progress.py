@@ -52,7 +52,7 @@ class Progress:
         self.timeouts -= sum(execution.status == "timeout" for execution in executions)
         if executions and executions[-1].status == "not_collected":
             self._fill(executions[-1])
-        elif ending.full:
+        elif ending.full or self.room <= 0:
             self._fill(TOO_LARGE)
         elif self.timeouts <= 0 or self.cpu_seconds <= 0 or self.wall_seconds <= 0:
             self._fill(timed_out(self.task))

@@ -169,26 +169,27 @@ def _clamped(seconds: float, task: Task) -> float:
 
 
 def _not_loaded(reports: list[bytes]) -> Execution:
-    """Why a program did not load, as far as it says so itself."""
-    try:
-        names, said, line = json.loads(reports[0][1:] if reports and reports[0][:1] == b"N" else b"")
-    except (ValueError, TypeError, RecursionError):
-        return Execution("not_collected")
-    where = f"line {line}" if type(line) is int and 0 < line < 1 << 31 else ""
-    detail = ", ".join(part for part in (str(said)[:200] if type(said) is str else "", where) if part)
-    return Execution("not_collected", exception=_strings(names), detail=detail)
+    told = _json(reports[0][1:]) if reports and reports[0][:1] == b"N" else None
+    match told:
+        case [names, str(why)]:
+            printable = "".join(each if each.isprintable() else "?" for each in why[:200])
+            return Execution("not_collected", exception=_strings(names), detail=printable)
+    return Execution("not_collected")
 
 
 def _names(text: bytes) -> tuple[str, ...]:
+    return _strings(_json(text))
+
+
+def _strings(told: object) -> tuple[str, ...]:
+    return tuple(name for name in told if isinstance(name, str)) if isinstance(told, list) else ()
+
+
+def _json(text: bytes) -> object:
     try:
-        names = json.loads(text)
+        return json.loads(text)
     except (ValueError, RecursionError):
-        return ()
-    return _strings(names)
-
-
-def _strings(names: object) -> tuple[str, ...]:
-    return tuple(name for name in names if isinstance(name, str)) if isinstance(names, list) else ()
+        return None
 
 
 def _call(report: bytes, task: Task) -> Execution:

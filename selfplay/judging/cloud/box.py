@@ -74,6 +74,7 @@ class E2BBox(Box):
         self.settings = settings or CloudSettings()
         self._announce = announce
         self._announced: set[object] = set()
+        self._runs: weakref.WeakSet[_Run] = weakref.WeakSet()
         self._saying = threading.Lock()  # what is said once is asked by several threads
         self._shown = 0.0
         self.inside: Tier | None = None  # how the sandboxes confine programs, by their own word; None before the first
@@ -99,7 +100,9 @@ class E2BBox(Box):
 
     def stream(self, tasks: Sequence[Task]) -> Generator[tuple[int, tuple[Execution, ...]]]:
         """See Box. Failures of the cloud are `infra_error`, never raised."""
-        yield from _Run(self._pool, tasks, self.settings, self._tell, self._look).stream()
+        run = _Run(self._pool, tasks, self.settings, self._tell, self._look)
+        self._runs.add(run)
+        yield from run.stream()
 
     def _tell(self, fault: Fault) -> None:
         """Announces a kind of trouble the first time that it comes up."""
@@ -118,7 +121,9 @@ class E2BBox(Box):
                 )
 
     def close(self) -> None:
-        """Ends all sandboxes and announces what they cost. A later `run` creates new ones."""
+        """Ends all sandboxes and streams, and announces what they cost. Later tasks create new ones."""
+        for run in list(self._runs):
+            run.stop()
         self._pool.close()
         seconds = self.seconds
         if seconds > self._shown:
@@ -178,7 +183,7 @@ class _Run:
             except (
                 BaseException
             ):  # an interrupt, or nobody wants the rest: what the threads wait for is ended under them
-                self._stop()
+                self.stop()
                 self.pool.close()
                 raise
         for each in running:
@@ -193,7 +198,8 @@ class _Run:
             self.changed.notify_all()
             return told
 
-    def _stop(self) -> None:
+    def stop(self) -> None:
+        """No further batch is begun."""
         with self.changed:
             self.stopped = True
             self.changed.notify_all()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
@@ -147,6 +148,54 @@ return [n for n in range(500) if is_open(n)]"""
     assert run(box, body).value == '["l",0,1,2,3]'
 
 
+FLAGS_LEFT = """import fcntl
+import os
+found = [fcntl.fcntl(fd, fcntl.F_GETFL) for fd in (0, 1, 2)]
+for fd in (0, 1, 2): fcntl.fcntl(fd, fcntl.F_SETFL, os.O_NONBLOCK | os.O_APPEND)
+changed = [fcntl.fcntl(fd, fcntl.F_GETFL) for fd in (0, 1, 2)]
+return [found, found != changed]"""
+
+
+def test_flags_of_open_files_do_not_outlive_a_program(box: LocalBox) -> None:
+    first, second = run(box, FLAGS_LEFT), run(box, FLAGS_LEFT)
+    assert first.value == second.value
+    assert first.value.endswith(",true]")  # they could be set
+
+
+def test_no_user_is_shared_between_boxes(box: LocalBox) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("programs run as this user, whose processes nobody limits")
+    users = set()
+    for _ in range(3):
+        with LocalBox() as other:
+            users.add(run(other, "import os\nreturn os.getuid()").value)
+    assert len(users) == 3
+
+
+@pytest.mark.parametrize("spans", ["0 0 4294967295", "0 100000 65536", "0 0 1", "0 1000 1\n1 100000 5000", ""])
+def test_the_user_of_programs_is_drawn_from_the_widest_span_there_is(
+    spans: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.syspath_prepend(Path(str(resource("sandbox"))).parent)
+    jail: Any = importlib.import_module("sandbox.jail")
+    opened = tmp_path / "uid_map"
+    opened.write_text(spans)
+    monkeypatch.setattr("builtins.open", lambda *_: opened.open())
+    users = {jail._free_user() for _ in range(20)}
+    mapped = [range(int(line.split()[0]), sum(map(int, line.split()[::2]))) for line in spans.splitlines()]
+    if spans == "0 0 1":
+        assert users == {65534}
+        return
+    assert len(users) > 15
+    assert 0 not in users
+    assert all(not mapped or any(user in span for span in mapped) for user in users)
+
+
+def test_urgent_bytes_are_refused(box: LocalBox) -> None:
+    body = "import socket\na, b = socket.socketpair()\na.send(b'x')\nb.recv(1)\nreturn a.send(b'x', socket.MSG_OOB)"
+    assert run(box, body).exception[0] == "PermissionError"
+
+
 def test_root_gives_up_its_user(box: LocalBox) -> None:
     execution = run(box, "import os\nreturn [os.getuid() == 0, os.getgid() == 0, os.getgroups()]")
     assert execution.value == '["l",false,false,["l"]]'
@@ -272,7 +321,19 @@ gate = threading.Event()
 for _ in range(2000): threading.Thread(target=gate.wait, daemon=True).start()
 time.sleep(0.1)
 return threading.active_count()"""
-    assert run(box, body).status in ("raised", "crashed")  # refused where the box has a user of its own, else noticed
+    assert run(box, body).status in ("raised", "crashed")
+
+
+def test_as_many_threads_as_are_allowed_can_be_started(box: LocalBox) -> None:
+    body = """import threading
+threading.stack_size(65536)
+gate = threading.Event()
+held = [threading.Thread(target=gate.wait) for _ in range(60)]
+for thread in held: thread.start()
+count = threading.active_count()
+gate.set()
+return count"""
+    assert run(box, body).value == "61"
 
 
 def test_many_threads_are_noticed_from_outside(box: LocalBox) -> None:

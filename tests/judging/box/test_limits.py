@@ -64,6 +64,12 @@ def test_forged_reports_of_a_function_spend_its_cases(box: LocalBox) -> None:
     assert honest[0].value == "2"
 
 
+def test_a_case_pays_nothing_for_the_one_before_it(box: LocalBox) -> None:
+    inputs = ('["t",["f","0.185"]]', '["t",["f","0.1"]]') * 4
+    executions = run(box, Task(f"{FORGE}\ndef f(x): burn(x)", "f", inputs, limits=QUICK))
+    assert statuses(executions) == ["returned"] * 8
+
+
 def test_reading_a_long_order_is_not_the_programs_time(box: LocalBox) -> None:
     numbers = f'["t",["l",{",".join(["1"] * 400_000)}]]'
     task = Task("def f(x): return 7", "f", (numbers,) * 9, limits=Limits(cpu_seconds=0.2, timeouts=9))
@@ -105,6 +111,14 @@ def test_the_answers_of_a_program_have_a_limit_together(box: LocalBox) -> None:
     executions = run(box, task)
     assert statuses(executions) == ["returned"] * 3 + ["raised"] * 5
     assert {one.exception for one in executions[3:]} == {("OutputTooLarge",)}
+
+
+def test_a_room_that_is_filled_to_the_last_byte_is_full(box: LocalBox) -> None:
+    source = "import os\ndef f(x):\n    if x: os._exit(0)\n    return 'y' * 98"
+    task = Task(source, "f", tuple(f'["t",{n}]' for n in (0, 0, 1, 0)), limits=Limits(cpu_seconds=2, answer_bytes=200))
+    assert statuses(run(box, task)) == ["returned", "raised", "raised", "raised"]
+    task = Task(source, "f", tuple(f'["t",{n}]' for n in (0, 1, 0)), limits=Limits(cpu_seconds=2, answer_bytes=110))
+    assert statuses(run(box, task)) == ["returned", "crashed", "raised"]
 
 
 def test_what_a_program_prints_counts_as_its_answers(box: LocalBox) -> None:

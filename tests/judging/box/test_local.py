@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from selfplay.judging.box import zygotes
 from selfplay.judging.box.local import BoxUnavailable, LocalBox
 from selfplay.judging.cases import Execution, Limits, Task
 
@@ -110,6 +111,20 @@ def test_arguments_are_decoded_afresh_for_each_call(box: LocalBox) -> None:
 def test_a_program_that_does_not_load_is_not_collected(box: LocalBox, source: str, exception: str) -> None:
     executions = call(box, source, '["t"]', '["t"]')
     assert [(one.status, exception in one.exception) for one in executions] == [("not_collected", True)] * 2
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        ("x = 1\ndef f(: pass", "line 2: invalid syntax"),
+        ("import math\nimport numpi\ndef f(): pass", "line 2: No module named 'numpi'"),
+        ("def g(): pass", "it defines no f"),
+        ("class E(Exception):\n    def __str__(self): raise self\nraise E", ""),
+        ("raise ValueError('\\x1b[2J' + 'x' * 999)", f"line 1: ?[2J{'x' * 188}"),
+    ],
+)
+def test_a_program_that_is_not_collected_says_why(box: LocalBox, source: str, why: str) -> None:
+    assert call(box, source)[0].detail == why
 
 
 @pytest.mark.parametrize("load", ["while True: pass", "import os; os._exit(0)", "import os; os.kill(os.getpid(), 19)"])
@@ -357,6 +372,32 @@ def test_a_zygote_that_dies_twice_with_an_order_is_an_infrastructure_error() -> 
         killer.join()
         assert statuses(executions) == ["infra_error"]
         assert call(box, "def f(): return 2")[0].value == "2"
+
+
+@pytest.mark.parametrize(
+    ("fault", "survives"),
+    [("raise OSError('no walls today')", True), ("os._exit(0)", False), ("os.kill(os.getpid(), 9)", False)],
+)
+def test_walls_that_do_not_go_up_are_an_infrastructure_error(
+    fault: str, survives: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head = "    def enter(self, memory_bytes, cpu_seconds, file_bytes):\n"
+    modules = [(name, text.replace(head, f"{head}        {fault}\n")) for name, text in zygotes.box_modules()]
+    monkeypatch.setattr(zygotes, "box_modules", lambda: modules)
+    with LocalBox(jail=False) as box:
+        before = box.pids
+        assert statuses(call(box, "def f(): return 1", '["t"]', '["t"]')) == ["infra_error"] * 2
+        assert statuses(program(box, "print(1)", "")) == ["infra_error"]
+        assert (box.pids == before) == survives
+
+
+def test_a_zygote_that_dies_charges_only_the_order_that_it_was_at() -> None:
+    with LocalBox() as box:
+        sleeper = Task("import time\ndef f(): time.sleep(0.4); return 1", "f", ('["t"]',), limits=Limits(cpu_seconds=2))
+        killer = threading.Timer(0.2, lambda: os.kill(zygote_pid(box), signal.SIGKILL))
+        killer.start()
+        stream = box.stream([sleeper] * 3)
+        assert [one.value for _, row in stream for one in row] == ["1"] * 3
 
 
 def test_closing_leaves_no_process_behind() -> None:
