@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import time
 import tracemalloc
+from collections.abc import Mapping
 
 import pytest
 
@@ -36,7 +37,7 @@ def evaluated(expression: str, before: str = "") -> object:
     return Evaluator(Budget(STEPS)).value(ast.parse(expression, mode="eval").body, scope)
 
 
-def tables() -> list[dict[str, object]]:
+def tables() -> list[Mapping[str, object]]:
     return [BUILTINS, *MODULES.values(), *METHODS.values()]
 
 
