@@ -57,6 +57,7 @@ class TestSelf(Unknown):
             self._define(statement, Scope(self.names, module.globals))
 
     def _define(self, statement: ast.stmt, scope: Scope) -> None:
+        self.module.budget.spend()
         if isinstance(statement, ast.FunctionDef):
             if not statement.name.startswith("test"):
                 self.names[statement.name] = self._bound(statement, scope.outer or scope)

@@ -94,6 +94,8 @@ def test_an_offer_pays_before_it_calls() -> None:
         ("[list(d.items()) for _ in L]", LONG),
         ("[L.pop(0) + L.insert(0, 1) for _ in L]", LONG.replace("20000", "400000")),
         ("[bytes(90000) for _ in L]", LONG),
+        ("[s.join(s) for _ in L]", LONG),
+        ("[print(**{str(i): i for i in range(2000)}) for _ in L]", LONG),
         ("('{a}' * 33000).format(a=s)", LONG),
         ("list(itertools.accumulate([L] * 20))", LONG.replace("20000", "90000")),
         ("list(itertools.product([1], repeat=10**7))", ""),
