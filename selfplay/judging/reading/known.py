@@ -159,7 +159,10 @@ _PLAIN = frozenset({bool, float, type(None)})
 
 def _is_in(budget: Budget, a: Any, b: Any) -> bool:
     budget.weigh(a)
-    if isinstance(b, Lazy) or (type(b) is range and type(a) is not int):  # a range is searched for others one by one
+    if isinstance(b, Lazy):
+        budget.weigh(list(b))
+        return any(a is item or a == item for item in b.rest())
+    if type(b) is range and type(a) is not int:  # searched one by one
         b = budget.items(b)
     if type(b) in (str, bytes, bytearray):
         costs.searched(budget, (b, a), {})
