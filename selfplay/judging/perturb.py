@@ -128,7 +128,10 @@ def _changed(tree: Tree, most: int, named: frozenset[int]) -> Iterator[Tree]:
     tag = tree[0] if type(tree) is list else ""
     if type(tree) is str:
         for position in _positions([None, *tree], most, named):
-            yield tree[: position - 1] + ("a" if tree[position - 1] != "a" else "b") + tree[position:]
+            before, character, after = tree[: position - 1], tree[position - 1], tree[position:]
+            yield f"{before}{'b' if character == 'a' else 'a'}{after}"
+            if character.swapcase() != character:
+                yield f"{before}{character.swapcase()}{after}"
     elif tag in ("l", "t", "d") and len(tree) > 1:
         chosen = _positions(tree, most, named)
         for position in chosen:
