@@ -35,7 +35,7 @@ WEAK = ("isinstance", "type_is", "bool", "has", "len", "any", "all")  # views th
 
 MAX_WEIGHED = 100_000  # characters of a right output, or of those of a case's calls, that are tried with changes
 CASE_STEPS = 500_000  # for trying one case on other outputs
-SUITE_STEPS = 5_000_000
+SUITE_STEPS = 3_000_000
 SAMPLES = 40
 SAMPLE_BYTES = 2_000
 

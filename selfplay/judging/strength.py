@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import builtins
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 
 from selfplay.judging.calls import folded
@@ -17,7 +18,8 @@ from selfplay.judging.compare import holds
 from selfplay.judging.equality import equal
 from selfplay.judging.perturb import perturbed, variants
 from selfplay.judging.steps import Steps
-from selfplay.judging.values import Tree, load, parsed
+from selfplay.judging.terms import Term, check
+from selfplay.judging.values import Tree, integer, load
 from selfplay.judging.views import steps
 
 TRIED = 400  # outputs that are tried for a case, over all its calls
@@ -59,17 +61,17 @@ def _with(rights: Sequence[Tree], place: int, other: Tree) -> tuple[Tree, ...]:
 class Earlier:
     """The admitted cases of a suite so far, and which wrong outputs they let pass.
 
-    `cases` are all that will be asked about: the places that they name in an output are where outputs are changed.
+    `cases` are all that will be asked about: what they name is tried, the places of a result and the values.
     """
 
     def __init__(self, cases: Sequence[Case], signature: str) -> None:
         self.signature = signature
         self.admitted: list[tuple[tuple[str, ...], Case]] = []
         self.passing: dict[tuple[str, ...], list[Outputs]] = {}  # by calls: what all admitted cases on them let pass
-        self.places: dict[str, set[int]] = {}
+        self.hints: dict[str, _Hints] = {}
         for case in cases:
             for call in self._calls(case):
-                self.places.setdefault(call, set()).update(_places(case))
+                self.hints.setdefault(call, _Hints(set(), [])).add(case)
 
     def adds(
         self,
@@ -113,7 +115,7 @@ class Earlier:
             return all(_is_narrower(case, other) for _, other in before)
         if calls not in self.passing:
             rights = dict(zip(calls, (load(execution.value) for execution in executions), strict=True))
-            self.passing[calls] = list(_let_pass(before, _tried(rights, self.places, samples), steps))
+            self.passing[calls] = list(_let_pass(before, _tried(rights, self.hints, samples), steps))
         return any(_refuses(case, [outputs[call] for call in calls], steps) for outputs in self.passing[calls])
 
 
@@ -126,11 +128,12 @@ def _let_pass(
             yield outputs
 
 
-def _tried(rights: Outputs, places: Mapping[str, Collection[int]], samples: Sequence[Tree]) -> Iterator[Outputs]:
+def _tried(rights: Outputs, hints: Mapping[str, _Hints], samples: Sequence[Tree]) -> Iterator[Outputs]:
     """Outputs of all calls, one of them not the right one."""
     most = max(8, TRIED // len(rights))
     for call, right in rights.items():
-        others = [*islice(variants(right, places.get(call, ())), most), *samples[:most]]
+        named = hints[call]
+        others = [*islice(variants(right, named.places), most), *samples[:most], *named.values[:most]]
         yield from ({**rights, call: other} for other in others)
 
 
@@ -147,13 +150,40 @@ def _is_a(name: str, wanted: str) -> bool:
     return name == wanted
 
 
-def _places(case: Case) -> Iterator[int]:
-    """The positions that a case names, in its view or term."""
-    yield from (int(argument) for name, argument in steps(case.view) if name == "index" and len(argument) < 10)
-    stack = [parsed(case.expected)] if case.operator == "satisfies" else []
-    while stack:
-        term = stack.pop()
-        if type(term) is list:
-            stack.extend(term)
-        elif type(term) is int:
-            yield term
+@dataclass(frozen=True, slots=True)
+class _Hints:
+    """What cases name: the positions in views and terms, and the values that results are compared with as they are.
+
+    Not the centres of roundings and tolerances: the finer of two states more, but hardly another fact.
+    """
+
+    places: set[int]
+    values: list[Tree]
+
+    def add(self, case: Case) -> None:
+        """Enter what one case names."""
+        self.places.update(int(a) for name, a in steps(case.view) if name == "index" and len(a) < 10)
+        if case.operator == "satisfies":
+            for tree in _data(check(case.expected, len(case.calls))):
+                self._value(tree)
+        elif case.operator not in ("raises", "stdout", "approx") and not case.view:
+            self._value(load(case.expected))
+
+    def _value(self, tree: Tree) -> None:
+        if type(tree) is int:
+            self.places.add(tree)
+        several = tree[1 : 1 + TRIED] if type(tree) is list and tree[0] in ("l", "t", "s", "z") else []
+        for value in (tree, *several):
+            for other in (value, *(integer(value + step) for step in (-1, 1))) if type(value) is int else (value,):
+                if len(self.values) < TRIED and other not in self.values:
+                    self.values.append(other)
+
+
+def _data(term: Term) -> Iterator[Tree]:
+    """The constants of a checked term."""
+    if term[0] == "data":
+        yield term[1]
+        return
+    for part in term[1:]:
+        if type(part) is list:
+            yield from _data(part if part and type(part[0]) is str else ["", *part])
