@@ -14,6 +14,7 @@ wrong programs. Where it was read, the judge must say the same; a disagreement i
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -99,7 +100,7 @@ def disagreements(examined: Sequence[Examined], judge: Judge) -> Iterator[str]:
         for program, plain, row in zip(each.suite.programs, each.plain, matrix.verdicts, strict=True):
             for function in each.functions:
                 passed = plain.get(function.name, False)
-                verdicts = [row[position] for position in function.positions]
+                verdicts: list[Verdict] = [row[position] for position in function.positions]
                 judged = all(verdict == "passed" for verdict in verdicts)
                 unsure = function.how == "refused" or (function.how == "in part" and judged)
                 if not unsure and judged != passed:
@@ -124,8 +125,11 @@ def report(examined: Sequence[Examined], name: str, refused: bool) -> Iterator[s
     yield f"  assertions read  {_share(read, read + lost)} (a refused function or file counts as one)"
     if dishonest:
         yield f"  {len(dishonest)} functions fail their own reference and are left out: {', '.join(dishonest[:8])}"
+    unkilled = [e.suite.name for e in examined for plain in e.plain[1:] if all(plain.values())]
+    if unkilled:
+        yield f"  {len(unkilled)} wrong programs pass every test: {', '.join(unkilled[:8])}"
     yield from _by_style(functions)
-    yield from _by_cause(functions)
+    yield from _by_cause(examined)
     if refused:
         for each in examined:
             for function in each.functions:
@@ -143,8 +147,11 @@ def _by_style(functions: Iterable[tuple[str, Function]]) -> Iterator[str]:
             yield f"    {counts[True]:4} of {counts.total():4}  {style}"
 
 
-def _by_cause(functions: Iterable[tuple[str, Function]]) -> Iterator[str]:
-    causes = Counter(function.cause for _, function in functions if function.how != "read")
+def _by_cause(examined: Iterable[Examined]) -> Iterator[str]:
+    unread = ((each.suite.entry_point, one.cause) for each in examined for one in each.functions if one.how != "read")
+    causes = Counter(
+        re.sub(rf"\b{re.escape(entry_point)}\b", "the entry point", cause) for entry_point, cause in unread
+    )
     if causes:
         yield "  not read, by cause"
         yield from (f"    {count:4}  {cause}" for cause, count in causes.most_common(25))

@@ -11,6 +11,7 @@ meant for programs that somebody has read, or that come from a problem set.
 from __future__ import annotations
 
 import ast
+import contextlib
 import importlib.util
 import json
 import os
@@ -32,7 +33,9 @@ MEMORY = 4 << 30
 UNDER_TEST = "program_under_test"
 ROOT = Path(__file__).parent.parent
 
-Outcomes = dict[str, bool]  # `class::function` or `function` -> whether all of it passed; "" where nothing was collected
+Outcomes = dict[
+    str, bool
+]  # `class::function` or `function` -> whether all of it passed; "" where nothing was collected
 
 
 def outcomes(jobs: Sequence[tuple[str, str, str]]) -> list[Outcomes]:
@@ -45,6 +48,9 @@ def outcomes(jobs: Sequence[tuple[str, str, str]]) -> list[Outcomes]:
 
 
 def main() -> None:
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
+        pytest.main(["--collect-only", "-q", "-c", os.devnull, os.devnull])  # forks inherit what it imports
     for entry_point, program, tests in json.load(sys.stdin):
         print(json.dumps(in_fork(entry_point, program, tests)), flush=True)
 
@@ -134,7 +140,7 @@ class _Watch:
         signal.alarm(SECONDS)
         result = yield
         signal.alarm(0)
-        return result  # noqa: B901 (what a wrapper of pluggy returns)
+        return result
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         name = "::".join(report.nodeid.split("[")[0].split("::")[1:])
@@ -158,7 +164,7 @@ def _under_pytest(text: str) -> Outcomes:
 def _executed(tests: str, entry_point: str, names: dict[str, Any]) -> Outcomes:
     """Bare asserts are one function called `assert`, HumanEval's `check(candidate)` is one called `check`."""
     names = {**names, "__name__": "tests"}
-    kept = "check" if f"def check(" in tests else "assert"
+    kept = "check" if "def check(" in tests else "assert"
     try:
         signal.alarm(SECONDS)
         exec(compile(tests, "tests", "exec"), names)

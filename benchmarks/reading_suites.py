@@ -96,4 +96,4 @@ def _mbpp(row: dict[str, object]) -> Iterator[Suite]:
 
 
 def _mutant(program: str, entry_point: str) -> tuple[str, ...]:
-    return tuple(mutant.source for mutant in mutants(program, entry_point, "trained", limit=1))
+    return tuple(mutant.source for mutant in mutants(program, entry_point, "paid", limit=1))
