@@ -31,45 +31,40 @@ from benchmarks.fuzz_targets import TARGETS, Input, Target
 SHRINKING = 20.0  # seconds, of the time of one finding
 
 
-def jobs(targets: Mapping[str, Target], seed: str) -> Iterator[Job]:
-    """Target and seed of every input, without end; the cheap ones come more often."""
+def jobs(targets: Mapping[str, Target], seed: str, inputs: int | None = None) -> Iterator[Job]:
+    """Target and seed of every input, without end or so many; the cheap ones come more often."""
     turns = [name for turn in range(9) for name, target in targets.items() if turn < target.often]
-    for number, name in zip(itertools.count(), itertools.cycle(turns), strict=False):
+    for number, name in zip(range(inputs) if inputs else itertools.count(), itertools.cycle(turns), strict=False):
         yield name, f"{seed}:{number}", None
 
 
 def hunt(
-    targets: Mapping[str, Target], seconds: float, seed: str, shrink: bool = True
-) -> tuple[int, dict[str, Finding], Counter[str]]:
-    """Inputs tried, the first finding of each kind (made smaller), and how often each kind was met."""
-    end = time.monotonic() + seconds
+    targets: Mapping[str, Target], seconds: float, seed: str, inputs: int | None = None
+) -> tuple[int, list[tuple[int, Finding]]]:
+    """How many inputs were tried, and the first finding of each kind with how often that kind was met."""
     tried, kinds, counts = 0, dict[str, Finding](), Counter[str]()
-    for one in attempt(targets, jobs(targets, seed), end):
+    for one in attempt(targets, jobs(targets, seed, inputs), time.monotonic() + seconds):
         tried += 1
-        if one.finding is None:
-            continue
-        kind = f"{one.finding.target}: {one.finding.kind}"
-        counts[kind] += 1
-        if kind not in kinds:
-            kinds[kind] = smaller(targets, one.finding) if shrink else one.finding
-    return tried, kinds, counts
+        if one.finding is not None:
+            kind = f"{one.finding.target}: {one.finding.kind}"
+            counts[kind] += 1
+            kinds.setdefault(kind, one.finding)
+    return tried, [(counts[kind], finding) for kind, finding in kinds.items()]
 
 
-def smaller(targets: Mapping[str, Target], finding: Finding) -> Finding:
-    """The same kind of finding with fewer lines, as far as a few seconds go."""
-    end = time.monotonic() + SHRINKING
+def smaller(targets: Mapping[str, Target], finding: Finding, seconds: float) -> Finding:
+    """The same kind of finding with fewer lines, as far as `seconds` go."""
+    end = time.monotonic() + seconds
     for key in [key for key, part in finding.given.items() if isinstance(part, str)]:
         pieces = 2
         while time.monotonic() < end:
             lines = finding.given[key].split("\n")
-            smaller_ones = _without_a_piece(finding.given, key, lines, pieces)
-            found = next(filter(None, (_again(targets, finding, given, end) for given in smaller_ones)), None)
-            if found is not None:
-                finding = found
-            elif pieces >= len(lines):
+            less = _without_a_piece(finding.given, key, lines, pieces)
+            found = next(filter(None, (_again(targets, finding, given, end) for given in less)), None)
+            if found is None and pieces >= len(lines):
                 break
-            else:
-                pieces *= 2
+            pieces = pieces * 2 if found is None else pieces
+            finding = found or finding
     return finding
 
 
@@ -108,6 +103,7 @@ def main() -> None:
         prog="python -m benchmarks.fuzz", description="Fuzz reading, extraction, comparison."
     )
     parser.add_argument("--minutes", type=float, default=1.0)
+    parser.add_argument("--inputs", type=int, help="stop after so many")
     parser.add_argument("--seed", default=str(random.randrange(10**9)))
     parser.add_argument("--targets", nargs="+", choices=list(TARGETS), default=list(TARGETS))
     parser.add_argument("--findings", type=Path, default=Path("runs/fuzz"), help="a folder for the inputs of findings")
@@ -124,13 +120,14 @@ def main() -> None:
         sys.exit(found is not None)
     print(f"seed {arguments.seed}", flush=True)
     start = time.monotonic()
-    tried, kinds, counts = hunt(targets, arguments.minutes * 60, arguments.seed)
-    for kind, finding in kinds.items():
-        print(told(finding, counts[kind], kept(arguments.findings, finding)), flush=True)
+    tried, found = hunt(targets, arguments.minutes * 60, arguments.seed, arguments.inputs)
     seconds = time.monotonic() - start
+    for count, finding in found:
+        finding = smaller(targets, finding, min(SHRINKING, seconds / len(found)))
+        print(told(finding, count, kept(arguments.findings, finding)), flush=True)
     rate = f"{tried} inputs in {seconds:.0f} s ({tried / seconds:.0f} a second)"
-    print(f"{rate}, {len(kinds)} kinds of finding, {counts.total()} in all")
-    sys.exit(1 if kinds else 0)
+    print(f"{rate}, {len(found)} kinds of finding, {sum(count for count, _ in found)} in all")
+    sys.exit(1 if found else 0)
 
 
 if __name__ == "__main__":

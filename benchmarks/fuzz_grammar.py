@@ -20,13 +20,16 @@ from benchmarks.fuzz_pools import (
     HUGE,
     KEYWORDS,
     LINES,
+    NUMBERS,
     OPERATORS,
     OTHERS,
     OWNERS,
     SEEN,
+    SEQUENCES,
     SIZES,
     SMALL,
     STATEMENTS,
+    STRINGS,
 )
 from benchmarks.reading_suites import own_set
 from selfplay.judging.reading.known import BUILTINS
@@ -44,8 +47,8 @@ DEEP = (
     ("(x, ", ")"),
     ("[x for x in ", "]"),
 )
-_BUILTINS = sorted(BUILTINS)
-_ERRORS = [name for name in _BUILTINS if name.endswith("Error")]
+_ERRORS = [name for name in sorted(BUILTINS) if name.endswith("Error")]
+_BUILTINS = [name for name in sorted(BUILTINS) if name[0].islower()]
 _METHODS = {kind.__name__: sorted(names) for kind, names in METHODS.items()}
 
 
@@ -91,11 +94,21 @@ class Grammar:
         if draw < 0.65:
             return self._method(depth - 1)
         if draw < 0.8:
-            return f"({self.expression(depth - 1)}) {self.pick(OPERATORS)} ({self.expression(depth - 1)})"
+            a, b = self.pick(
+                ((self.kind(),) * 2, (self.kind(), self.kind()), (lambda: self.expression(depth - 1),) * 2)
+            )
+            return f"({a()}) {self.pick(OPERATORS)} ({b()})"
         return self.fill(self.pick(OTHERS), depth - 1)
 
+    def kind(self) -> Callable[[], str]:
+        """Draws pieces of one kind, which is what functions ask for."""
+        kind = self.pick((NUMBERS, NUMBERS, SEQUENCES, SEQUENCES, STRINGS, SMALL))
+        return lambda: self.pick(kind)
+
     def _arguments(self, depth: int) -> str:
-        plain = self.several(lambda: self.expression(depth - self.random.randint(0, 1)), 3)
+        one, other = self.kind(), self.kind()
+        draw = self.pick((one, one, self.pick((one, other)), lambda: self.expression(depth)))
+        plain = [draw() for _ in range(self.pick((0, 1, 1, 1, 2, 2, 2, 3, 3, 4)))]
         named = [f"{self.pick(KEYWORDS)}={self.atom()}"] if self.chance(0.12) else []
         return ", ".join([*plain, *named])
 
@@ -135,6 +148,19 @@ class Grammar:
             mark = f"@pytest.mark.parametrize('x, y', [({self.atom()}, {self.atom()})] * {self.pick(SIZES)})"
             return f"{mark}\ndef test_{number}(x, y):\n{_indented(body)}\n"
         return f"def test_{number}():\n{_indented([self.pick(STARTS), 'y = [1, 2]', 'z = 3', *body])}\n"
+
+    def short(self) -> str:
+        """Tests of one expression each, some after a loop that grows what they use."""
+        return "\n".join([IMPORTS, *(self._short(number) for number in range(4))])
+
+    def _short(self, number: int) -> str:
+        start = [self.pick(STARTS), f"y = {self.atom()}"]
+        if self.chance(0.2):
+            start.append(f"for i in range({self.pick(SIZES)}):\n    {self.pick(GROWTH)}")
+        asserted = self.pick(
+            ("assert f($E) == 1", "assert f(1) == $E", "assert f($E) == $E", "assert $C", "y = $E\nassert f(y)")
+        )
+        return f"def test_{number}():\n{_indented([*start, self.fill(asserted, 2)])}"
 
     def module(self) -> str:
         """A module of tests."""

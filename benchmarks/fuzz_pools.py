@@ -29,6 +29,21 @@ HUGE = pool("""
 [list(range(i)) for i in range(300)]  '(' * 10**6  [2**9000 + i for i in range(999)]  'punycode'  'idna'  'utf-16'
 'unicode_escape'  'a' * 2000  [(i, i) for i in range(999)]
 """)
+NUMBERS = pool("""
+0  1  -1  2  3  10  True  0.5  -2.5  10**9  -10**9  10**18  2**9999  -2**9999  2**9998 + 1  99999  4999  1000  100  1e308
+1e-300  float('inf')  float('nan')  1j  len([0] * 10**5)
+""")
+SEQUENCES = pool("""
+[]  [1, 2]  (1, 2)  [[1], [2]]  ['a', 'b']  range(3)  [3, 1, 2]  {1, 2}  {'a': 1}  [0] * 10**5  [[]] * 10**5  y  [x] * 10**5
+list(range(10**5))  range(10**18)  range(10**5)  [[0] * 300] * 300  (2**9000,) * 99  [i * (2**61 - 1) for i in range(3000)]
+{i: i for i in range(4000)}  set(range(5000))  [list(range(i)) for i in range(300)]  [2**9000 + i for i in range(999)]
+[(i, i) for i in range(999)]  ['a' * 999] * 999  [[0] * 9999] * 99  ((),) * 10**5  [1.5] * 9999  [[[]]] * 99999
+""")
+STRINGS = pool("""
+''  'a'  'ab'  'a b'  b'a'  ','  'a' * 10**5  'a' * 2000  '{a}' * 33000  '9' * 5000  '\\u00e9' * 99999  '\\0' * 999
+'a,' * 50000  '(' * 10**6  b'a' * 10**5  '\\ud83d\\ude00' * 9999  '\\ud800'  'punycode'  'idna'  'utf-16'  'unicode_escape'
+'utf-8'  ' ' * 99999  '{0}' * 9999  '{:>999999999}'  'ignore'  'xmlcharrefreplace'  'backslashreplace'
+""")
 SIZES = pool("3  3  20  60  60  99  1000  10**5")
 KEYWORDS = pool("key  reverse  default  start  repeat  a  base  strict  initial  ndigits  sep  encoding  x  maxsplit")
 OPERATORS = pool("+  -  *  /  //  %  **  <<  >>  |  &  ^  ==  !=  <  >=  in  not in  is  @")

@@ -1,6 +1,7 @@
 """What is fuzzed: each target draws an input and says what is wrong with what came of it, if anything.
 
-    reading      a text of tests -> cases that can be kept and compared
+    expressions  tests of a line or two each -> cases that can be kept and compared
+    reading      a text of tests -> the same
     extraction   a model's turn -> code and tests
     comparison   a case and the answers of a program -> a verdict
     verdicts     `assert ... f(1) ...` and a result: a pass is a pass under Python too, and the other way round
@@ -57,6 +58,10 @@ class Target:
 
 def _draw_reading(random: Random) -> Input:
     return {"tests": Grammar(random).file(), "signature": random.choice(SIGNATURES)}
+
+
+def _draw_expression(random: Random) -> Input:
+    return {"tests": Grammar(random).short(), "signature": ""}
 
 
 def _read(given: Input) -> str | None:
@@ -212,6 +217,7 @@ def _equal(given: Input) -> str | None:
 
 
 TARGETS: dict[str, Target] = {
+    "expressions": Target(_draw_expression, _read, (3.0, 0.1), (96.0, 2.0), often=6),
     "reading": Target(_draw_reading, _read, (6.0, 0.1), (160.0, 2.0)),
     "extraction": Target(_draw_turn, _extract, (2.0, 0.02), (64.0, 1.0)),
     "comparison": Target(_draw_comparison, _compare, (2.0, 0.005), (96.0, 0.5)),
