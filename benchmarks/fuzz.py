@@ -33,7 +33,8 @@ SHRINKING = 20.0  # seconds, of the time of one finding
 
 def jobs(targets: Mapping[str, Target], seed: str, inputs: int | None = None) -> Iterator[Job]:
     """Target and seed of every input, without end or so many; the cheap ones come more often."""
-    turns = [name for turn in range(9) for name, target in targets.items() if turn < target.often]
+    most = max(target.often for target in targets.values())
+    turns = [name for turn in range(most) for name, target in targets.items() if turn < target.often]
     for number, name in zip(range(inputs) if inputs else itertools.count(), itertools.cycle(turns), strict=False):
         yield name, f"{seed}:{number}", None
 

@@ -82,7 +82,7 @@ class Grammar:
         return re.sub(r"\$([A-Z])", lambda match: self.drawn[match[1]](depth), template)
 
     def atom(self) -> str:
-        return self.pick(HUGE if self.chance(0.35) else SMALL)
+        return self.pick(HUGE if self.chance(0.25) else SMALL)
 
     def expression(self, depth: int = 2) -> str:
         """An expression of everything that the reader offers, and of what it does not."""
@@ -151,7 +151,7 @@ class Grammar:
 
     def short(self) -> str:
         """Tests of one expression each, some after a loop that grows what they use."""
-        return "\n".join([IMPORTS, *(self._short(number) for number in range(4))])
+        return "\n".join([IMPORTS, *(self._short(number) for number in range(2))])
 
     def _short(self, number: int) -> str:
         start = [self.pick(STARTS), f"y = {self.atom()}"]

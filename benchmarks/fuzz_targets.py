@@ -217,10 +217,10 @@ def _equal(given: Input) -> str | None:
 
 
 TARGETS: dict[str, Target] = {
-    "expressions": Target(_draw_expression, _read, (3.0, 0.1), (96.0, 2.0), often=6),
+    "expressions": Target(_draw_expression, _read, (3.0, 0.1), (96.0, 2.0), often=4),
     "reading": Target(_draw_reading, _read, (6.0, 0.1), (160.0, 2.0)),
     "extraction": Target(_draw_turn, _extract, (2.0, 0.02), (64.0, 1.0)),
     "comparison": Target(_draw_comparison, _compare, (2.0, 0.005), (96.0, 0.5)),
-    "verdicts": Target(_draw_verdict, _judge, (2.0, 0.02), (64.0, 1.0), often=5),
-    "equality": Target(_draw_pair, _equal, (2.0, 0.02), (64.0, 1.0), often=4),
+    "verdicts": Target(_draw_verdict, _judge, (2.0, 0.02), (64.0, 1.0), often=30),
+    "equality": Target(_draw_pair, _equal, (2.0, 0.02), (64.0, 1.0), often=20),
 }

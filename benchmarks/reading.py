@@ -3,8 +3,8 @@
     python -m benchmarks.reading [--data FOLDER] [--refused]
 
 Reads the files of benchmarks/reading_set, written in the styles of models and people, and, with `--data`, HumanEval and
-MBPP below that folder. A function is read where every assertion of it about a result is a case; an assertion about
-something known may be left out. Some styles cannot be read by anybody who does not run them (mocks, random draws): they
+MBPP below that folder. A function is read where it gives a case, as a whole where every assertion of it about a result is one
+(an assertion about something known may be left out). Some styles cannot be read by anybody who does not run them (mocks, random draws): they
 are in the set because they are in the world.
 
 Every function is also run by Python itself, on the reference (honest tests pass it, others are told and left out) and on
@@ -121,7 +121,9 @@ def report(examined: Sequence[Examined], name: str, refused: bool) -> Iterator[s
     read = sum(len(function.positions) for _, function in functions)
     lost = sum(r.reason not in LEFT_OUT for _, function in functions for r in function.refused)
     yield f"{name}: {len(examined)} files, {len(functions)} honest functions"
-    yield f"  functions read   {_share(hows['read'], len(functions))}, {hows['in part']} more in part"
+    yield f"  functions read   {_share(hows['read'] + hows['in part'], len(functions))}"
+    yield f"    as a whole     {_share(hows['read'], len(functions))}"
+    yield f"    in part        {_share(hows['in part'], len(functions))}: something else of it was refused"
     yield f"  assertions read  {_share(read, read + lost)} (a refused function or file counts as one)"
     if dishonest:
         yield f"  {len(dishonest)} functions fail their own reference and are left out: {', '.join(dishonest[:8])}"
@@ -140,9 +142,9 @@ def report(examined: Sequence[Examined], name: str, refused: bool) -> Iterator[s
 def _by_style(functions: Iterable[tuple[str, Function]]) -> Iterator[str]:
     styles: dict[str, Counter[bool]] = defaultdict(Counter)
     for style, function in functions:
-        styles[style][function.how == "read"] += 1
+        styles[style][function.how != "refused"] += 1
     if len(styles) > 1:
-        yield "  by style"
+        yield "  read, by style"
         for style, counts in sorted(styles.items(), key=lambda item: -item[1].total()):
             yield f"    {counts[True]:4} of {counts.total():4}  {style}"
 
@@ -153,7 +155,7 @@ def _by_cause(examined: Iterable[Examined]) -> Iterator[str]:
         re.sub(rf"\b{re.escape(entry_point)}\b", "the entry point", cause) for entry_point, cause in unread
     )
     if causes:
-        yield "  not read, by cause"
+        yield "  not read, or not as a whole, by cause"
         yield from (f"    {count:4}  {cause}" for cause, count in causes.most_common(25))
 
 
