@@ -68,7 +68,8 @@ x = [x, x]  x = (x, x)  x = x + x  x += x  x *= 2  x = {0: x, 1: x}  x.append(x)
 x = x[:]  y = x[1:]  x = x ** 2  x = str(x)  x = repr([x, x])  x = x << 99  x = f'{x}{x}'  x = frozenset([x, 1])
 x = lambda x=x: x  y = sorted(x)  y = x == y  x[i] = x  x[0] = [x, x]  x = x | {i}  x = dict(x, a=x)  y = list(x) + list(y)
 x = x.replace('a', 'aa')  x = ','.join([x, x])  y.append(f(x))  y = [y, f(i)]
-y = x.foo() + len(z)  x = repr([x, x]) + nope  y = [1, 2, 3, 4][x.foo()]  x = f(x)  y = f(1) + y  y = y or f(i)  x = sorted(f(i))
+y = x.foo() + len(z)  x = repr([x, x]) + nope  y = [1, 2, 3, 4][x.foo()]  x = f(x)  y = f(1) + y  y = y or f(i)
+x = sorted(f(i))
 """)
 STATEMENTS = pool("""
 with pytest.raises($X):¶→f($A)  self.assertEqual($C, 1)  if $E:¶→x = $A  def g(x):¶→return $E¶y = g  $E  x, *y = $E  f = len

@@ -174,7 +174,7 @@ def _judge(given: Input) -> str | None:
     try:
         python = bool(_python(given["condition"], {"f": lambda number: decode(texts[number - 1])}))
     except Exception as error:  # noqa: BLE001 (whatever the assertion raises fails it)
-        python, said = False, f"raises {error!r:.200}"
+        python, said = False, f"raises {type(error).__name__}: {error!s:.200}"
     else:
         said = str(python)
     if judged == python or (python and _hangs_on_order(given)):

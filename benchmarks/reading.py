@@ -3,9 +3,9 @@
     python -m benchmarks.reading [--data FOLDER] [--refused]
 
 Reads the files of benchmarks/reading_set, written in the styles of models and people, and, with `--data`, HumanEval and
-MBPP below that folder. A function is read where it gives a case, as a whole where every assertion of it about a result is one
-(an assertion about something known may be left out). Some styles cannot be read by anybody who does not run them (mocks, random draws): they
-are in the set because they are in the world.
+MBPP below that folder. A function is read where it gives a case, as a whole where every assertion of it about a result is
+one (an assertion about something known may be left out). Some styles cannot be read by anybody who does not run them
+(mocks, random draws): they are in the set because they are in the world.
 
 Every function is also run by Python itself, on the reference (honest tests pass it, others are told and left out) and on
 wrong programs. Where it was read, the judge must say the same; a disagreement is printed in full, and the exit is 1.
