@@ -1,0 +1,164 @@
+"""The commands of benchmarks/ that say whether texts are read and whether reading them is safe."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from benchmarks.fuzz import hunt, jobs, smaller
+from benchmarks.fuzz_guard import Finding
+from benchmarks.fuzz_targets import TARGETS, Input, Target
+from benchmarks.reading import Function, disagreements, examine
+from benchmarks.reading_plain import outcomes
+from benchmarks.reading_suites import Suite, own_set, parsed
+from selfplay.judging.box.local import LocalBox
+from selfplay.judging.execute import signature_of
+from selfplay.judging.judge import Judge
+from selfplay.judging.reading import read_cases
+
+ROOT = Path(__file__).parent.parent
+SUITES = own_set()
+ROTATE = next(suite for suite in SUITES if suite.name == "known_inputs_unchanged")
+
+
+def command(*words: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run([sys.executable, "-m", *words], capture_output=True, text=True, cwd=cwd, env=environment)
+
+
+def planted(run: Callable[[Input], str | None]) -> list[tuple[int, Finding]]:
+    """What is found in a target that runs `run`, with a bound of 0.3 s and 32 MiB."""
+    target = Target(lambda random: {"text": "a\nb\nc"}, run, (0.3, 0.0), (32.0, 0.0))
+    return hunt({"planted": target}, 60, "0", inputs=3)[1]
+
+
+def slow(given: Input) -> str | None:
+    while True:
+        pass
+
+
+def slow_in_c(given: Input) -> str | None:
+    pow(3, 10**9)
+    return None
+
+
+def crashing(given: Input) -> str | None:
+    os.abort()
+
+
+def greedy(given: Input) -> str | None:
+    return "a" * 0 * len(bytearray(200 << 20)) or None
+
+
+def raising(given: Input) -> str | None:
+    raise KeyError("a")
+
+
+def wrong(given: Input) -> str | None:
+    return "the judge says True: and Python False"
+
+
+@pytest.mark.parametrize(
+    ("run", "kind"),
+    [
+        (slow, "over its bound of CPU time"),
+        (slow_in_c, "over its bound of CPU time"),
+        (crashing, "killed by SIGABRT"),
+        (greedy, "over its bound of memory"),
+        (raising, "KeyError"),
+        (wrong, "the judge says True"),
+    ],
+)
+def test_what_is_planted_is_found_and_the_fuzzer_goes_on(run: Callable[[Input], str | None], kind: str) -> None:
+    ((count, finding),) = planted(run)
+    assert count == 3
+    assert finding.kind.startswith(kind)
+
+
+def test_a_finding_is_made_smaller() -> None:
+    target = Target(lambda random: {}, lambda given: "b is there" if "b" in given["text"] else None, (1, 0), (64, 0))
+    finding = Finding("planted", "b is there", "", {"text": "a\na\nb\na\na\na"})
+    assert smaller({"planted": target}, finding, 30).given == {"text": "b"}
+
+
+def test_seed_and_number_say_what_an_input_is() -> None:
+    for name, seed, _ in jobs(TARGETS, "7", 30):
+        assert TARGETS[name].draw(Random(seed)) == TARGETS[name].draw(Random(seed))
+
+
+def test_no_more_time_than_asked_is_spent() -> None:
+    start = time.monotonic()
+    hunt({"planted": Target(lambda random: {}, slow, (600, 0), (64, 0))}, 0.5, "0")
+    assert time.monotonic() - start < 60
+
+
+def test_a_short_run_of_the_fuzzer_finds_nothing(tmp_path: Path) -> None:
+    done = command("benchmarks.fuzz", "--minutes", "0.2", "--seed", "0", "--findings", str(tmp_path))
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    assert done.stdout.startswith("seed 0\n")
+
+
+def test_honest_tests_pass_their_reference_and_wrong_programs_fail_one() -> None:
+    plain = iter(outcomes([(s.entry_point, program, s.tests) for s in SUITES for program in s.programs]))
+    for suite in SUITES:
+        reference, *wrong_ones = [next(plain) for _ in suite.programs]
+        assert reference, suite.name
+        assert all(reference.values()), (suite.name, reference)
+        assert not all(all(each.values()) for each in wrong_ones), suite.name
+
+
+def test_most_honest_functions_of_the_set_are_read() -> None:
+    assert len(SUITES) >= 60
+    functions = [(suite, name) for suite in SUITES for name in written(suite)]
+    read = [name for suite, name in functions if name in names_read(suite)]
+    assert len(read) >= 0.85 * len(functions), f"{len(read)} of {len(functions)}"
+
+
+def written(suite: Suite) -> set[str]:
+    lines = (line.strip() for line in suite.tests.split("\n"))
+    found = {line[4:].split("(")[0] for line in lines if line.startswith("def test")}
+    return found or {"check" if "def check(" in suite.tests else "assert"}
+
+
+def names_read(suite: Suite) -> set[str]:
+    reading = read_cases(suite.tests, suite.entry_point, signature_of(suite.reference, suite.entry_point))
+    return {case.name.partition("[")[0] for case in reading.cases}
+
+
+def test_the_judge_agrees_with_plain_execution_where_it_reads() -> None:
+    box = LocalBox()
+    try:
+        assert list(disagreements(examine(SUITES[::12]), Judge(box))) == []
+    finally:
+        box.close()
+
+
+def test_a_disagreement_is_told_in_full() -> None:
+    (examined,) = examine([ROTATE])
+    lying = tuple({name: not passed for name, passed in plain.items()} for plain in examined.plain)
+    function = Function("test_empty", (len(examined.cases) - 1,), ())
+    box = LocalBox()
+    try:
+        (first, *_) = disagreements([type(examined)(ROTATE, lying, examined.cases, (function,))], Judge(box))
+    finally:
+        box.close()
+    assert first.startswith("known_inputs_unchanged::test_empty fails under Python on\ndef rotate(items, k):")
+
+
+def test_the_reading_command_prints_shares_and_causes() -> None:
+    done = command("benchmarks.reading", "--limit", "3", "--refused")
+    assert done.returncode == 0, done.stderr
+    assert "3 files" in done.stdout
+    assert "disagreements with plain execution: 0" in done.stdout
+
+
+def test_a_file_of_the_set_that_lacks_a_section_is_refused() -> None:
+    with pytest.raises(ValueError, match="needs entry_point"):
+        parsed("x", "# entry_point: f\n# style: y\n# ---- tests ----\nassert f(1)\n")
