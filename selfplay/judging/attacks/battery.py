@@ -13,7 +13,10 @@ from dataclasses import dataclass, replace
 from selfplay.game.problems import StdinTest
 from selfplay.judging.admission import screen
 from selfplay.judging.attacks import weak
-from selfplay.judging.attacks.attack import Any_, Cheat, Control, Escape, Task, Wrong
+from selfplay.judging.attacks.attack import Any_, Cheat, Command, Control, Escape, Harm, Task, Wrong
+from selfplay.judging.attacks.commands import answer
+from selfplay.judging.attacks.exams import harmed
+from selfplay.judging.attacks.measured import drained
 from selfplay.judging.attacks.scene import Scene
 from selfplay.judging.box.local import LocalBox
 from selfplay.judging.cases import Box, Case, Limits
@@ -40,6 +43,7 @@ class Outcome:
     deviation: str
     why: str = ""
     seconds: float = 0.0
+    control: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +78,9 @@ def _outcome(attack: Any_, bench: Bench) -> Outcome:
     if beats == NO and not deviation:
         deviation = f"beats nobody: {attack.weak} was expected to fall for it"
     seconds = round(time.perf_counter() - started, 3)
-    return Outcome(attack.name, attack.family, ours, attack.weak, beats, deviation, why, seconds)
+    return Outcome(
+        attack.name, attack.family, ours, attack.weak, beats, deviation, why, seconds, isinstance(attack, Control)
+    )
 
 
 # ---- against the sandbox under test: (what happened, the deviation if any) ----
@@ -164,19 +170,32 @@ def _readable(cases: tuple[Case, ...]) -> str:
 def _control(attack: Control, bench: Bench) -> tuple[str, str]:
     cases, written = _admitted(attack.task, bench.judge)
     wanted = written if attack.admits is None else attack.admits
-    if len(cases) != wanted:
+    if len(cases) < wanted or (len(cases) > wanted and not attack.fails):
         return f"{len(cases)} of {written} admitted", f"{wanted} cases should count"
     if not cases:
         return f"0 of {written} admitted", ""
-    verdicts = bench.judge.matrix(attack.task.problem.entry_point, [attack.program], cases).verdicts[0]
-    right = attack.verdicts or ("passed",) * len(cases)
-    return f"{verdicts.count('passed')} of {len(cases)} passed", "" if verdicts == right else f"judged {verdicts}"
+    programs = [attack.program, *filter(None, [attack.fails])]
+    verdicts, *wrong = bench.judge.matrix(attack.task.problem.entry_point, programs, cases).verdicts
+    said = f"{verdicts.count('passed')} of {len(cases)} passed"
+    if verdicts != (attack.verdicts or ("passed",) * len(cases)):
+        return said, f"judged {verdicts}"
+    return said, "a wrong program passes too" if wrong and set(wrong[0]) == {"passed"} else ""
+
+
+def _harm(attack: Harm, bench: Bench) -> tuple[str, str]:
+    return drained(attack, bench.judge.box.tier) if attack.drains else harmed(attack, bench.judge)
+
+
+def _command(attack: Command, bench: Bench) -> tuple[str, str]:
+    return answer(attack, bench.scene.new_folder(), bench.judge.box.tier)
 
 
 _OURS: dict[type, Callable[..., tuple[str, str]]] = {
     Wrong: _wrong,
     Escape: _escape,
     Cheat: _cheat,
+    Harm: _harm,
+    Command: _command,
     Control: _control,
 }
 
@@ -193,6 +212,8 @@ def _beats(attack: Any_, bench: Bench) -> str:
         return _beats_walls(attack, bench)
     if isinstance(attack, Cheat):
         return _beats_trust(attack, bench.scene)
+    if isinstance(attack, Harm):
+        return _beats_sharing(attack, bench.scene)
     return UNSHOWN
 
 
@@ -233,3 +254,12 @@ def _beats_trust(attack: Cheat, scene: Scene) -> str:
     if attack.kills:
         return _yes(valid and not _RUNNERS[attack.weak](attack.other, attack.tests, folder))
     return _yes(valid)
+
+
+def _beats_sharing(attack: Harm, scene: Scene) -> str:
+    """Whether a runner that trusts a turn is kept busy, or right programs fail in an interpreter shared with it."""
+    if attack.weak == "shared":
+        return _yes(not weak.shared_spares(attack, scene.new_folder()))
+    if attack.unshown:
+        return UNSHOWN
+    return _yes(weak.script_hangs(attack.task.problem.reference_solution or "", attack.turns[0], scene.new_folder()))

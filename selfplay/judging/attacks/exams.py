@@ -1,0 +1,85 @@
+"""Harm: attackers and honest work judged together, as in training, and what became of the honest work.
+
+One group holds the attackers, right programs beside them and two honest suites with the attacking one between; a second,
+honest group stands behind it in the same exam. Everything honest has one right judgement, which nothing beside it may
+change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from selfplay.game.episode import Conversation, Group, Role, Turn, TurnKey
+from selfplay.game.problems import StdinTest
+from selfplay.judging.attacks.attack import SHOUT, Harm, Task
+from selfplay.judging.cases import Limits
+from selfplay.judging.exam import Examined, admitted_of, examine
+from selfplay.judging.judge import Judge
+
+STAGES = 5
+
+
+def harmed(attack: Harm, judge: Judge) -> tuple[str, str]:
+    """What became of the honest work beside the attack, in words, and the deviation if there is one."""
+    judge = Judge(judge.box, Limits(attack.cpu_seconds), recheck=0.0)
+    attacked, behind = examine([_group(attack.task, attack), _group(SHOUT)], judge)
+    said, deviation = _deviation(attacked, attack)
+    if not deviation:
+        _, deviation = _deviation(behind)
+        deviation = deviation and f"the group behind it: {deviation}"
+    return said, deviation
+
+
+def _group(task: Task, attack: Harm | None = None) -> Group:
+    """The first of the task's tests is the baseline; honest suites write the second and the last."""
+    written = [task.tests] if isinstance(task.tests, StdinTest) else task.tests.splitlines()
+    problem = replace(task.problem, baseline_tests=(written[0],))
+    before, after = (
+        _conversation("discriminator", (_turn(test),)) for test in (written[len(written) > 1], written[-1])
+    )
+    attacking = [_conversation("discriminator", attack.turns)] if attack and attack.turns else []
+    programs = (
+        *(attack.programs if attack else ()),
+        *(attack.beside if attack else ()),
+        problem.reference_solution or "",
+    )
+    suites = (before, *attacking, after)
+    chains = tuple(_conversation("generator", (program,)) for program in programs)
+    return Group(problem, "both", 1, chains, suites, (0,) * len(suites))
+
+
+def _turn(test: str | StdinTest) -> str:
+    if isinstance(test, str):
+        return test
+    return f"Input:\n```\n{test.input}```\nOutput:\n```\n{test.output}```\n"
+
+
+def _conversation(role: Role, texts: Sequence[str]) -> Conversation:
+    """Turns with these texts; a program is what is said at the last stage."""
+    first = STAGES if role == "generator" else 1
+    keys = [TurnKey(0, "attacked", role, 0, stage) for stage in range(first, first + len(texts))]
+    return Conversation(role, tuple(Turn(key, (), (), (), text, False) for key, text in zip(keys, texts, strict=True)))
+
+
+def _deviation(exam: Examined, attack: Harm | None = None) -> tuple[str, str]:
+    honest = [*exam.baseline]
+    for suite in (exam.suites[0], exam.suites[-1]):
+        cases = admitted_of(suite)
+        if len(cases) != sum(turn.written for turn in suite):
+            return "an honest suite lost cases", f"an honest suite is refused: {suite[0].refused}"[:160]
+        honest += cases
+    attackers = len(attack.programs) if attack else 0
+    for index in range(attackers):
+        verdicts = exam.on(index, honest)
+        if "infra_error" in verdicts:
+            return "infra_error", f"program {index} passed for a failure of the sandbox"
+        if attack and verdicts.count("passed") > attack.earns:
+            return "credited", f"program {index} is credited with {verdicts.count('passed')} of {len(verdicts)}"
+    for index in range(attackers, len(exam.programs)):
+        verdicts = exam.on(index, honest)
+        if set(verdicts) != {"passed"}:
+            return f"{verdicts.count('passed')} of {len(verdicts)} passed", f"a right program beside it: {verdicts}"[
+                :120
+            ]
+    return "all honest work judged right", ""
