@@ -12,8 +12,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import selfplay
 from selfplay.judging.attacks.attack import Command
+from selfplay.judging.attacks.measured import environment
 
 FAMILY = "command line"
 WALL = 60.0  # seconds that a call may take on a loaded machine
@@ -148,9 +148,8 @@ def answer(command: Command, folder: Path, tier: str) -> tuple[str, str]:
         (folder / name).write_text(text, "utf-8")
     options = [*shlex.split(command.options), *(["--json"] if command.verdicts else [])]
     called = [sys.executable, "-m", "selfplay.judge", *options, "--sandbox", "e2b" if tier == "e2b" else "local"]
-    environment = {"PYTHONPATH": str(Path(selfplay.__file__).resolve().parent.parent)}
     try:
-        done = subprocess.run(called, cwd=folder, env=environment, capture_output=True, timeout=WALL, check=False)
+        done = subprocess.run(called, cwd=folder, env=environment(), capture_output=True, timeout=WALL, check=False)
     except subprocess.TimeoutExpired:
         return "endless", f"no answer within {WALL:.0f} s"
     printed, said = (done.stdout + done.stderr).decode("utf-8", "replace"), f"exit {done.returncode}"

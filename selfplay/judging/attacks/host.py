@@ -37,123 +37,152 @@ def _answer(
 
 
 _SHARED = "t = ()\nfor _ in range(60):\n    t = (t, t)\n"
+_EQUAL = "L = list(range(90000))\nM = list(range(90000))\n"
 _MANY = "\n".join(
     f"def test_{n}():\n    for a in range(250):\n        assert add(a + {n * 250}, 1) == a + {n * 250} + 1"
     for n in range(100)
 )
 _LARGE = "\n".join(
-    f"def test_{n}():\n    x = 'a' * 600_000\n    for a in range(80):\n        assert add(x, a + {n * 80}) == 0"
+    f"def test_{n}():\n    x = [2 ** 63 - 1] * 30_000\n    for a in range(80):\n        assert add(x, a + {n * 80}) == 0"
     for n in range(7)
 )
+_LESS = "\n".join(_LARGE.splitlines()[:8])
 _FRESH = "def test_more():\n    for a in range(250):\n        assert add(a + 10_000, 1) == a + 10_001"
 
+_APART = "\n".join(
+    f"def test_{n}():\n    assert add(@, {n}) == 0" for n in range(60)
+)  # one refused does not end the others
+
+_MANY_EVENS = "assert all({})\n"
+
 ATTACKS = (
-    # reading
+    # reading: a few characters
     _read("round to a thousand million digits before the point", "assert add(round(5, -10**9), 0) == 0"),
     _read("round a result so", "assert round(add(2, 3), -10**9) == 0"),
-    _read("tuples shared sixty deep in a set", f"{_SHARED}assert unique([1]) == {{t}}", UNIQUE),
-    _read("tuples shared sixty deep as a key", f"{_SHARED}assert unique([1]) == {{t: 1}}", UNIQUE),
+    _read("tuples shared sixty deep in a set", f"{_SHARED}assert unique([1]) == set([t])", UNIQUE),
+    _read("tuples shared sixty deep as a key", f"{_SHARED}assert unique([1]) == dict([(t, 1)])", UNIQUE),
+    _read(
+        "tuples shared sixty deep, counted",
+        f"import collections\n{_SHARED}assert unique([1]) == collections.Counter([t])",
+        UNIQUE,
+    ),
     _read(
         "tuples shared sixty deep, compared",
         f"{_SHARED}u = ()\nfor _ in range(60):\n    u = (u, u)\nassert add(t == u, 0) == 1",
     ),
-    _read("tuples shared sixty deep, printed", f"{_SHARED}assert shout(str(t)) == ''", SHOUT),
-    _read("equal lists counted", "L = [0] * 9000\nM = [0] * 9000\nassert add(([L] * 100000).count(M), 0) == 1"),
+    _read("equal lists counted", f"{_EQUAL}assert add(([L] * 100000).count(M), 0) == 1"),
+    _read("equal lists looked for", f"{_EQUAL}assert add(([M[1:]] * 100000).index(M[1:-1] + [0]), 0) == 1"),
     _read(
-        "equal lists looked for",
-        "L = [0] * 9000 + [1]\nM = [0] * 9000 + [2]\nassert add(([L] * 100000 + [M]).index(M), 0) == 1",
-    ),
-    _read("equal lists, in", "L = [0] * 9000 + [1]\nM = [0] * 9000 + [2]\nassert add(M in [L] * 100000, 0) == 1"),
-    _read(
-        "a codec that is quadratic", "assert shout(str(('ab' * 40000 + 'ä' * 40000).encode('punycode'))) == ''", SHOUT
-    ),
-    _read(
-        "another codec that is quadratic",
-        "assert shout(str(('é' * 60000).encode('idna'))) == ''",
+        "a codec that is quadratic",
+        "s = ''.join(chr(n) for n in range(200, 50000))\nassert shout(str(s.encode('punycode'))) == ''",
         SHOUT,
-        "a plain interpreter refuses long labels",
     ),
-    _read("pow with a modulus", "assert add(pow(3, 7 ** 30000, 11 ** 20000), 0) == 0"),
-    _read("an inverse", "assert add(pow(3 ** 300000, -1, 7 ** 300000), 0) == 0"),
+    _read(
+        "pow with a modulus",
+        "x = 0\nfor n in range(9000):\n    x = pow(3 ** 6000, 7 ** 3500, 11 ** 2800 + n)\nassert add(x, 0) == 0",
+    ),
     _read(
         "a sum of empty lists onto a large one", "big = [0] * 100000\nassert evens(sum([[]] * 10**5, big)) == []", EVENS
     ),
     _read(
-        "least common multiples",
-        "import math\nx = 1\nfor n in range(1, 200000):\n    x = math.lcm(x, n)\nassert add(x, 0) == 0",
+        "sums of lists that share their parts",
+        "L = [[0] * 300] * 300\nfor _ in range(3000):\n    x = sum(L, [])\nassert evens(x) == []",
+        EVENS,
     ),
-    _read("one least common multiple", "import math\nassert add(math.lcm(*range(1, 200000)), 0) == 0"),
-    _read("binomial coefficients", "import math\nassert add(math.comb(10**7, 5 * 10**6), 0) == 0"),
-    _read("permutations counted", "import math\nassert add(math.perm(10**6), 0) == 0"),
+    _read("least common multiples", "import math\n" + _APART.replace("@", "math.lcm(*range(1, 90000))")),
     _read(
-        "slices in a loop", "x = 'a' * 10**6\nn = 0\nfor i in range(90000):\n    n += len(x[1:])\nassert add(n, 0) == 0"
+        "binomial coefficients",
+        "import math\nassert add(sum(math.comb(5000, 2500 - n % 9) for n in range(60000)), 0) == 0",
     ),
+    _read("slices in a loop", "x = [0] * 99999\nfor i in range(60000):\n    y = x[1:]\nassert evens(y) == []", EVENS),
+    _read("repetitions in a loop", "for i in range(60000):\n    y = [0] * 99999\nassert evens(y) == []", EVENS),
     _read(
         "a text formatted many times over", "s = 'a' * 33000\nassert shout(('{a}' * 33000).format(a=s)) == ''", SHOUT
     ),
     _read(
         "a text formatted with percent signs",
-        "s = 'a' * 33000\nassert shout(('%(a)s' * 33000) % {'a': s}) == ''",
+        "s = 'a' * 33000\nassert shout(('%(a)s' * 19000) % {'a': s}) == ''",
         SHOUT,
     ),
     _read("a text joined by itself", "s = 'a' * 33000\nassert shout(s.join(s)) == ''", SHOUT),
-    _read("a width of a thousand million", "assert shout('a'.ljust(10**10)) == ''", SHOUT, _QUICK),
+    _read("tabs of a thousand million", "assert shout('\\t'.expandtabs(10**9)) == ''", SHOUT),
+    _read("an integer as a thousand million bytes", "assert shout(str((5).to_bytes(10**9, 'big'))) == ''", SHOUT),
+    _read("a huge width", "assert shout('a'.ljust(10**10)) == ''", SHOUT, _QUICK),
     _read(
         "accumulated texts",
         "import itertools\nassert add(len(list(itertools.accumulate(['a' * 1000] * 90000))), 0) == 0",
     ),
     _read(
-        "products with a repeat", "import itertools\nassert add(len(list(itertools.product('ab', repeat=40))), 0) == 0"
+        "products with a repeat",
+        "import itertools\nassert add(len(list(itertools.product([0, 1], repeat=10**7))), 0) == 0",
     ),
     _read(
-        "products of wide ranges",
-        "import itertools\nassert add(len(list(itertools.product(range(10**4), range(10**4)))), 0) == 0",
-    ),
-    _read("combinations", "import itertools\nassert add(len(list(itertools.combinations(range(60), 30))), 0) == 0"),
-    _read("a square root of a huge integer", "import math\nassert add(math.isqrt(10 ** 4_000_000), 0) == 0"),
-    _read(
-        "a huge integer printed",
-        "import sys\nsys.set_int_max_str_digits(0)\nassert shout(str(7 ** 3_000_000)) == ''",
-        SHOUT,
+        "combinations", "import itertools\nassert add(len(list(itertools.combinations(range(90000), 45000))), 0) == 0"
     ),
     _read(
-        "a text looked for in a text like it",
-        "s = 'a' * 500000\nassert add((s + 'b' + s).count(s[:250000] + 'c' + s[:250000]), 0) == 0",
-        unshown="linear in this interpreter",
+        "permutations of many", "import itertools\nassert add(len(list(itertools.permutations([0] * 90000))), 0) == 0"
     ),
-    _read("a range counted through", "assert add(range(10**12).count(0.5), 0) == 1"),
     _read("a range looked for in vain", "assert add(0.5 in range(10**12), 0) == 1"),
+    # conditions: what is done to a result
     _read(
-        "a fraction of many digits",
-        "from fractions import Fraction\nx = Fraction(1, 3)\nfor _ in range(40):\n    x = x * x + 1\n"
-        "assert add(x, 0) == 0",
+        "arithmetic on a result",
+        "\n".join(
+            f"assert {term} == 1"
+            for term in (
+                "add(2, 3) ** 10**9",
+                "add(2, 3) << 10**11",
+                "pow(add(2, 3), 10**9)",
+                "7 ** (7 ** add(2, 3) ** 4)",
+                "sum(range(add(10**12, 0)))",
+                "len(str(2 ** add(10**8, 0)))",
+                "round(add(2, 3) ** 2, -10**9)",
+            )
+        ),
     ),
     _read(
-        "a decimal of many digits",
-        "from decimal import Decimal, getcontext\ngetcontext().prec = 10**7\nassert add(Decimal(2).sqrt(), 0) == 0",
+        "sequences made from a result",
+        "\n".join(
+            f"assert {term} == 1"
+            for term in (
+                "[0] * add(10**10, 0)",
+                "list(range(add(10**12, 0)))",
+                "'ab' * add(10**11, 0)",
+                "bytes(add(10**11, 0))",
+                "sorted([3, 1] * add(10**9, 0))",
+                "f'{add(2, 3):>10000000000}'",
+                "str(add(2, 3)).ljust(10**11)",
+                "str(add(2, 3)).zfill(10**11)",
+                "str(add(2, 3)).replace('', 'a' * 10**6)",
+                "'a'.join('a' * add(10**10, 0))",
+            )
+        ),
     ),
-    _read("sorted by a key that grows", "assert add(len(sorted(range(20000), key=lambda n: 'a' * 20000)), 0) == 0"),
+    _read(
+        "loops over results",
+        _MANY_EVENS.format("x or y or z for x in @ for y in @ for z in @").replace("@", "evens(list(range(3000)))")
+        + _MANY_EVENS.format("all(y != x + 1 for y in @) for x in @").replace("@", "evens(list(range(4000)))")
+        + _MANY_EVENS.format("@.count(x) for x in @").replace("@", "evens(list(range(9000)))"),
+        EVENS,
+    ),
     # extraction
     _extract("a thousand decorators of nothing", "@a\n" * 1000),
-    _extract("a thousand openings", "if x:\n" * 1000),
-    _extract("a thousand half definitions", "def f(\n" * 1000),
-    _extract("brackets that are never closed", "x = [\n" * 2000),
+    _extract("decorators between blank lines", "@a(b)\n\n" * 1000),
+    _extract("a thousand lines to be continued", "a + \\\n" * 1000),
+    _extract("decorators of nothing, fenced", ("```python\n" + "@a\n" * 300 + "```\n") * 12),
     _extract("a thousand fences", "```python\n@a\n" * 1000),
-    _extract("a thousand fences, all closed", "```python\n@a\n```\n" * 1000),
     _extract("strings that are never closed", "x = '''\ny = \"\"\"\n" * 700),
-    _extract("a thousand thoughts", "<think>" * 1000 + "</think>" * 20_000),
     _extract("brackets on one line", "x = " + "(" * 60_000),
     # comparison
     _answer(
         "deep lists sorted",
-        "def evens(n):\n    d = []\n    for _ in range(96): d = [d]\n    return [d] * 1500",
-        "",
+        "def evens(n):\n    def deep(i):\n        d = [i]\n        for _ in range(90): d = [d]\n"
+        "        return d\n    return [deep(i) for i in range(1500, 0, -1)]",
+        "assert sorted(evens([1, 2])) == [2]\nassert max(evens([2, 2])) == 2\nassert min(evens([4, 2])) == 2",
         EVENS,
     ),
     _answer(
-        "deep lists sorted, all different at the bottom",
-        "def evens(n):\n    def deep(i):\n        d = [i]\n        for _ in range(90): d = [d]\n"
-        "        return d\n    return [deep(i) for i in range(1500, 0, -1)]",
+        "long lists alike but for the last item, sorted",
+        "def evens(n):\n    return [[0] * 300 + [i] for i in range(500, 0, -1)]",
         "assert sorted(evens([1, 2])) == [2]\nassert max(evens([2, 2])) == 2\nassert min(evens([4, 2])) == 2",
         EVENS,
     ),
@@ -165,21 +194,11 @@ ATTACKS = (
         UNIQUE,
     ),
     _answer(
-        "a dictionary of deep keys",
-        "def unique(n):\n    t = ()\n    for _ in range(90): t = (t,)\n    return {(t, i): i for i in range(3000)}",
-        "assert unique([1, 1]) == {1}\nassert sorted(unique([2, 2])) == [2]",
-        UNIQUE,
-    ),
-    _answer(
-        "a range of a million million",
-        "def evens(n):\n    return range(10**12)",
-        "assert sorted(evens([1, 2])) == [2]\nassert sum(evens([2])) == 2",
+        "ranges and integers without end",
+        "def evens(n):\n    return range(10**12) if n else 1 << 3_000_000",
+        "assert sorted(evens([1, 2])) == [2]\nassert sum(evens([2])) == 2\nassert str(evens([])) == '[]'\n"
+        "assert round(evens([]), 2) == 4",
         EVENS,
-    ),
-    _answer(
-        "an integer of a million digits",
-        "def add(a, b):\n    return 1 << 3_000_000",
-        "assert str(add(1, 2)) == '3'\nassert round(add(1, 3), 2) == 4\nassert float(add(2, 2)) == 4.0",
     ),
     # numbers of cases, time and memory
     _answer(
@@ -220,7 +239,7 @@ ATTACKS = (
         "large arguments where time is short",
         FAMILY,
         (),
-        ("\n".join(_LARGE.splitlines()[:8]),),
+        (_LESS,),
         drains=True,
         cpu_seconds=0.5,
         unshown="a plain interpreter takes it",

@@ -17,6 +17,7 @@ import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import selfplay
 from selfplay.judging.attacks.attack import Harm
 from selfplay.judging.attacks.exams import harmed
 from selfplay.judging.cases import Box
@@ -64,12 +65,19 @@ def open_box(sandbox: str) -> Box:
     return open_configured(configure({"sandbox": sandbox, "output_dir": "redteam", "e2b_sandboxes": 1}))
 
 
+def environment() -> dict[str, str]:
+    """What a process needs that runs this very package, wherever it is started."""
+    return {**os.environ, "PYTHONPATH": str(Path(selfplay.__file__).resolve().parent.parent)}
+
+
 def drained(attack: Harm, tier: str) -> tuple[str, str]:
     """What became of the honest work beside the attack and of the host, in words, and the deviation if there is one."""
     sandbox = tier if tier in ("unjailed", "e2b") else "local"
     command = [sys.executable, "-m", __name__, attack.family, attack.name, sandbox]
     with tempfile.TemporaryFile("w+") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=subprocess.DEVNULL, start_new_session=True)
+        process = subprocess.Popen(
+            command, stdout=output, stderr=subprocess.DEVNULL, env=environment(), start_new_session=True
+        )
         try:
             status = process.wait(WALL)
         except subprocess.TimeoutExpired:

@@ -71,7 +71,7 @@ _MEMO = """
 kind = []
 def add(a, b):
     kind.append(type(a))
-    return a + b if kind[0] is int else str(a + b)
+    return a + b if all(one is int for one in kind) else str(a + b)
 """
 _FRAGILE = """
 broken = []
