@@ -96,7 +96,7 @@ def _admitted(task: Task, judge: Judge) -> tuple[tuple[Case, ...], int]:
     """The cases that count, and how many were written."""
     reading = _cases(task)
     kept, _ = screen(task.problem, reading)
-    return judge.admit([(task.problem, kept)])[0].admitted, reading.written
+    return judge.admit([(task.problem, [kept])])[0][0].admitted, reading.written
 
 
 def _verdicts(program: str, task: Task, judge: Judge) -> tuple[str, ...]:

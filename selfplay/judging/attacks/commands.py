@@ -126,7 +126,6 @@ ATTACKS = (
         _ADDS,
         "--entry add",
         1,
-        "not_collected",
         "SyntaxError",
         "line 2",
     ),
@@ -136,7 +135,6 @@ ATTACKS = (
         _ADDS,
         "--entry add",
         1,
-        "not_collected",
         "ModuleNotFoundError",
     ),
 )

@@ -10,20 +10,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from selfplay.game.episode import Conversation, Group, Role, Turn, TurnKey
+from selfplay.game.episode import Conversation, Role, Turn, TurnKey
+from selfplay.game.phases import Step
 from selfplay.game.problems import StdinTest
 from selfplay.judging.attacks.attack import SHOUT, Harm, Task
 from selfplay.judging.cases import Limits
-from selfplay.judging.exam import Examined, admitted_of, examine
 from selfplay.judging.judge import Judge
+from selfplay.match import Match
+from selfplay.match.examine import Submission, judged
 
 STAGES = 5
+ASKED = 3  # cases that a turn is asked for
 
 
 def harmed(attack: Harm, judge: Judge) -> tuple[str, str]:
     """What became of the honest work beside the attack, in words, and the deviation if there is one."""
-    judge = Judge(judge.box, Limits(attack.cpu_seconds), recheck=0.0)
-    attacked, behind = examine([_group(attack.task, attack), _group(SHOUT)], judge)
+    judge = Judge(judge.box, Limits(attack.cpu_seconds), recheck=0.0, desk=judge.desk)
+    submissions = [_group(attack.task, attack), _group(SHOUT)]
+    attacked, behind = judged(submissions, Step(0, 1, "both", ""), judge, ASKED)
     said, deviation = _deviation(attacked, attack)
     if not deviation:
         _, deviation = _deviation(behind)
@@ -31,7 +35,7 @@ def harmed(attack: Harm, judge: Judge) -> tuple[str, str]:
     return said, deviation
 
 
-def _group(task: Task, attack: Harm | None = None) -> Group:
+def _group(task: Task, attack: Harm | None = None) -> Submission:
     """The first of the task's tests is the baseline; honest suites write the second and the last."""
     written = [task.tests] if isinstance(task.tests, StdinTest) else task.tests.splitlines()
     problem = replace(task.problem, baseline_tests=(written[0],))
@@ -46,7 +50,7 @@ def _group(task: Task, attack: Harm | None = None) -> Group:
     )
     suites = (before, *attacking, after)
     chains = tuple(_conversation("generator", (program,)) for program in programs)
-    return Group(problem, "both", 1, chains, suites, (0,) * len(suites))
+    return Submission(problem, chains, suites, (0,) * len(suites))
 
 
 def _turn(test: str | StdinTest) -> str:
@@ -62,24 +66,23 @@ def _conversation(role: Role, texts: Sequence[str]) -> Conversation:
     return Conversation(role, tuple(Turn(key, (), (), (), text, False) for key, text in zip(keys, texts, strict=True)))
 
 
-def _deviation(exam: Examined, attack: Harm | None = None) -> tuple[str, str]:
-    honest = [*exam.baseline]
-    for suite in (exam.suites[0], exam.suites[-1]):
-        cases = admitted_of(suite)
-        if len(cases) != sum(turn.written for turn in suite):
-            return "an honest suite lost cases", f"an honest suite is refused: {suite[0].refused}"[:160]
-        honest += cases
+def _deviation(match: Match, attack: Harm | None = None) -> tuple[str, str]:
+    honest = {case.key for case in match.baseline}
+    for suite in (match.suites[0], match.suites[-1]):
+        if len(suite.admitted) != suite.written:
+            return "an honest suite lost cases", f"an honest suite is refused: {suite.turns[0].refused}"[:160]
+        honest |= {case.key for case in suite.admitted}
+    rows = [
+        tuple(verdict for case, verdict in zip(match.cases, row, strict=True) if case.key in honest)
+        for row in match.programs
+    ]
     attackers = len(attack.programs) if attack else 0
-    for index in range(attackers):
-        verdicts = exam.on(index, honest)
+    for number, verdicts in enumerate(rows):
+        passed = verdicts.count("passed")
         if "infra_error" in verdicts:
-            return "infra_error", f"program {index} passed for a failure of the sandbox"
-        if attack and verdicts.count("passed") > attack.earns:
-            return "credited", f"program {index} is credited with {verdicts.count('passed')} of {len(verdicts)}"
-    for index in range(attackers, len(exam.programs)):
-        verdicts = exam.on(index, honest)
-        if set(verdicts) != {"passed"}:
-            return f"{verdicts.count('passed')} of {len(verdicts)} passed", f"a right program beside it: {verdicts}"[
-                :120
-            ]
+            return "infra_error", f"program {number} passed for a failure of the sandbox"
+        if attack and number < attackers and passed > attack.earns:
+            return "credited", f"program {number} is credited with {passed} of {len(verdicts)}"
+        if number >= attackers and passed < len(verdicts):
+            return f"{passed} of {len(verdicts)} passed", f"a right program beside it: {verdicts}"[:120]
     return "all honest work judged right", ""

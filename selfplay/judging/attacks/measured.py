@@ -101,7 +101,9 @@ def main() -> int:
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESSES, ADDRESSES))
     box = open_box(sandbox)
     try:
-        said, deviation = harmed(attack, Judge(box))
+        judge = Judge(box)
+        said, deviation = harmed(attack, judge)
+        judge.desk.close()
     finally:
         box.close()
     own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
