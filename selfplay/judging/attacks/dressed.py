@@ -61,8 +61,13 @@ ATTACKS = (
         "a tolerance that comes from the result", "x = scales(1)[1]\nassert abs(x - 6.0) <= abs(x) * 2", SCALES, 0
     ),
     # views that change nothing
-    _dressed("rounded to every number of digits", _lines("assert round(half(5), @) == 2.5", range(1, 40)), HALF),
-    _dressed("an integer rounded to every number of digits", _lines("assert round(add(2, 3), @) == 5", range(40))),
+    _dressed("rounded to every number of digits", _lines("assert round(half(5), @) == 2.5", range(39, 0, -1)), HALF),
+    _dressed(
+        "rounded to more and more digits", _lines("assert round(half(5), @) == 2.5", range(1, 40)), HALF, admits=8
+    ),
+    _dressed(
+        "an integer rounded to every number of digits", _lines("assert round(add(2, 3), @) == 5", range(39, -1, -1))
+    ),
     _dressed(
         "converted to what it is",
         "assert add(2, 3) == 5\nassert int(add(2, 3)) == 5\nassert int(int(add(2, 3))) == 5\n"
@@ -72,6 +77,7 @@ ATTACKS = (
         "converted and compared as text",
         "assert add(2, 3) == 5\nassert str(add(2, 3)) == '5'\nassert float(add(2, 3)) == 5.0\n"
         "assert repr(add(2, 3)) == '5'",
+        admits=2,  # the text tells 5 from 5.0
     ),
     _dressed(
         "one of two",

@@ -21,7 +21,9 @@ CODED = function(
     "return text[::-1]",
     "assert decode('ba') == 'ab'",
 )
+OPENED = function("opened", "text", "return text.count('(')", "assert opened('()') == 1")
 _WRONG = {
+    "opened": "def opened(text): return len(text)",
     "add": "def add(a, b): return a - b",
     "evens": "def evens(numbers): return numbers[:1]",
     "shout": "def shout(text): return text",
@@ -195,9 +197,9 @@ ATTACKS = (
     ),
     _style(
         "a large text as an argument",
-        "def test_large():\n    assert shout('(' * 10**6)[:3] == '((('\n"
-        "    assert len(shout('a' * 10**6)) == 10**6 + 1\n",
-        SHOUT,
+        "def test_large():\n    assert opened('(' * 10**6 + '))') == 10**6\n    assert opened(')' * 10**6 + '(') == 1\n",
+        OPENED,
+        2,
     ),
     _style(
         "a large list as an argument",

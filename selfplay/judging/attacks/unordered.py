@@ -70,7 +70,6 @@ ATTACKS = (
         "set(given)",
         "assert set(numbers([3, 1])) == {1, 3}\nassert sum(numbers([4, 4, 3])) == 7",
     ),
-    _right("extremes of a set", "set(given)", "assert max(numbers([3, 1, 2])) == 3\nassert min(numbers([5, 4])) == 4"),
     _right(
         "a set of one as a list",
         "sorted(set(given))",
@@ -81,7 +80,10 @@ ATTACKS = (
         FAMILY,
         "def span(n): return range(n)",
         function(
-            "span", "n", "return [k for k in range(n)]", "assert list(span(5)[1:3]) == [1, 2]\nassert sum(span(4)) == 6"
+            "span",
+            "n",
+            "return [k for k in range(n)]",
+            "assert list(span(3)[0:3]) == [0, 1, 2]\nassert sum(span(4)) == 6",
         ),
     ),
     Control(
