@@ -23,6 +23,7 @@ from selfplay.judging.cases import Box, Case, Limits
 from selfplay.judging.cases import Task as BoxTask
 from selfplay.judging.judge import Judge
 from selfplay.judging.reading import Reading, read_cases, read_stdin_cases
+from selfplay.judging.turns import MAX_CASES
 from selfplay.judging.values import decode
 
 READING = 5.0  # CPU seconds that reading, screening and admitting one attack's tests may take
@@ -89,7 +90,7 @@ def _outcome(attack: Any_, bench: Bench) -> Outcome:
 def _cases(task: Task) -> Reading:
     if isinstance(task.tests, StdinTest):
         return read_stdin_cases([task.tests])
-    return read_cases(task.tests, task.problem.entry_point, task.problem.signature)
+    return read_cases(task.tests, task.problem.entry_point, task.problem.signature, limit=MAX_CASES)
 
 
 def _admitted(task: Task, judge: Judge) -> tuple[tuple[Case, ...], int]:

@@ -48,7 +48,7 @@ ATTACKS = (
     Wrong(
         "a list of things that equal everything",
         FAMILY,
-        f"class Any: {_LIES}\ndef evens(n): return [Any(), Any()]",
+        f"class Any: {_LIES}\ndef evens(n): return [Any(), Any()] if len(n) < 6 else [Any()] * 5",
         EVENS,
         weak_tests="assert evens([1, 2, 3, 4]) == [2, 4]\nassert len(evens([2, 8, 5, 4, 6, 0])) == 5",
         earns=1,
