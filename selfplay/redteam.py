@@ -1,6 +1,7 @@
 """Attack the sandbox: `python -m selfplay.redteam --sandbox local` (or e2b; unjailed shows what happens without walls).
 
-Wrong programs that want credit, programs that want out, tests that want pay, and controls that must pass. One line per
+Wrong programs that want credit, programs that want out, tests that want pay, harm to what stands beside or to the host,
+and controls that must pass. One line per
 attack: what became of it here, and whether it beats the weak runner that it names (judging/attacks/weak.py). Exit 0: no
 deviation; 1: something was credited, escaped or misjudged; 2: bad input; 3: the sandbox cannot be started.
 """
@@ -29,6 +30,7 @@ _LINE = "{name:<52.52} {family:<17} {ours:<26.26} {weak:<11} {beats:<9} {verdict
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
+    from selfplay.judging.attacks.measured import open_box
     from selfplay.judging.box.local import BoxUnavailable
 
     try:
@@ -75,18 +77,6 @@ def chosen(families: Sequence[str] | None) -> list[Any_]:
     return [attack for attack in ATTACKS if not families or attack.family in families]
 
 
-def open_box(sandbox: str) -> Box:
-    """The sandbox to attack. Raises BoxUnavailable."""
-    if sandbox == "unjailed":
-        from selfplay.judging.box.local import LocalBox
-
-        return LocalBox(jail=False)
-    from selfplay.config import configure
-    from selfplay.judging.boxes import open_box as open_configured
-
-    return open_configured(configure({"sandbox": sandbox, "output_dir": "redteam", "e2b_sandboxes": 1}))
-
-
 def _attack(attacks: Sequence[Any_], box: Box, options: argparse.Namespace) -> int:
     from selfplay.judging.attacks.battery import run
 
@@ -115,8 +105,8 @@ def _line(outcome: Outcome) -> str:
 
 def summary(outcomes: Sequence[Outcome]) -> str:
     """How many attacks, how many beat their weak runner, how many deviations."""
-    controls = sum(outcome.family == "controls" for outcome in outcomes)
-    beats = Counter(outcome.beats for outcome in outcomes if outcome.family != "controls")
+    controls = sum(outcome.control for outcome in outcomes)
+    beats = Counter(outcome.beats for outcome in outcomes if not outcome.control)
     wrong = [outcome for outcome in outcomes if outcome.deviation]
     text = (
         f"{len(outcomes) - controls} attacks ({beats['yes']} beat their weak runner here, {beats['-']} not shown) and "

@@ -13,8 +13,9 @@ import pytest
 
 from selfplay import redteam
 from selfplay.judging.attacks import ATTACKS
-from selfplay.judging.attacks.attack import Cheat, Control, Escape, Wrong
+from selfplay.judging.attacks.attack import Cheat, Command, Control, Escape, Harm, Wrong
 from selfplay.judging.attacks.battery import run
+from selfplay.judging.attacks.measured import CHILD_MIB, HOST_CPU, Spent
 from selfplay.judging.attacks.scene import Scene
 from selfplay.judging.box.local import LocalBox
 
@@ -39,7 +40,8 @@ def no_walls() -> Iterator[LocalBox]:
 def test_the_battery_has_attacks_of_every_kind() -> None:
     kinds = Counter(type(attack) for attack in ATTACKS)
     assert sum(kinds.values()) - kinds[Control] >= 80
-    assert all(kinds[kind] >= 40 for kind in (Wrong, Escape, Cheat, Control))
+    assert all(kinds[kind] >= 40 for kind in (Wrong, Escape, Cheat, Harm, Control))
+    assert kinds[Command] >= 20
 
 
 def test_every_attack_has_a_name_of_its_own_in_its_family() -> None:
@@ -60,7 +62,20 @@ def test_a_victim_hit_a_moment_ago_is_noticed_and_replaced(monkeypatch: pytest.M
         assert scene.effect() == ""
 
 
-@pytest.mark.parametrize("family", ["lying objects", "exit tricks", "peeking", "standard output", "network"])
+@pytest.mark.parametrize(
+    "family",
+    [
+        "lying objects",
+        "exit tricks",
+        "peeking",
+        "standard output",
+        "network",
+        "one case dressed",
+        "unordered results",
+        "neighbours",
+        "command line",
+    ],
+)
 def test_no_attack_of_this_family_gets_through(box: LocalBox, family: str) -> None:
     attacks = [attack for attack in ATTACKS if attack.family == family and "hanging" not in attack.name]
     assert [outcome for outcome in run(attacks, box, shown=False) if outcome.deviation] == []
@@ -102,6 +117,44 @@ def test_an_admitted_cheat_is_a_deviation(box: LocalBox) -> None:
 def test_a_misjudged_control_is_a_deviation(box: LocalBox) -> None:
     (outcome,) = run([Control("wrong after all", "test", "def add(a, b): return 0")], box, shown=False)
     assert outcome.deviation.startswith("judged")
+
+
+def test_a_control_that_a_wrong_program_passes_too_is_a_deviation(box: LocalBox) -> None:
+    lax = Control("lax", "test", "def add(a, b): return a + b", fails="def add(a, b): return b + a")
+    (outcome,) = run([lax], box, shown=False)
+    assert (outcome.control, outcome.deviation) == (True, "a wrong program passes too")
+
+
+def test_harm_done_to_a_right_program_is_a_deviation(box: LocalBox) -> None:
+    slip = "calls = []\ndef add(a, b):\n    calls.append(a)\n    return a + b if len(calls) < 3 else 0"
+    (outcome,) = run([Harm("spoilt", "test", beside=(slip,))], box, shown=False)
+    assert outcome.deviation.startswith("a right program beside it")
+
+
+def test_an_attacker_that_is_credited_beside_others_is_a_deviation(box: LocalBox) -> None:
+    (outcome,) = run([Harm("right after all", "test", ("def add(a, b): return a + b",))], box, shown=False)
+    assert outcome.deviation == "program 0 is credited with 3 of 3"
+
+
+@pytest.mark.parametrize(
+    ("changed", "excess"), [({}, ""), ({"cpu": HOST_CPU + 1}, "host"), ({"child_mib": CHILD_MIB + 1}, "child")]
+)
+def test_what_a_judging_may_spend_is_bounded(changed: dict[str, float], excess: str) -> None:
+    spent = {"said": "", "deviation": "", "cpu": 1.0, "mib": 100, "children_cpu": 1.0, "child_mib": 100, **changed}
+    assert excess in Spent(**spent).excess  # type: ignore[arg-type]
+    assert bool(Spent(**spent).excess) == bool(excess)  # type: ignore[arg-type]
+
+
+def test_an_attack_on_the_host_is_judged_in_a_process_of_its_own(box: LocalBox) -> None:
+    (outcome,) = run([BY_NAME["a huge width"]], box, shown=False)
+    assert (outcome.ours, outcome.deviation) == ("all honest work judged right", "")
+
+
+def test_a_command_that_ends_otherwise_is_a_deviation(box: LocalBox) -> None:
+    files = (("program.py", "def add(a, b): return a + b"), ("tests.py", "assert add(2, 3) == 6"))
+    command = Command("mistaken", "test", files, "--code program.py --tests tests.py --entry add", 0)
+    (outcome,) = run([command], box, shown=False)
+    assert (outcome.ours, outcome.deviation.split(":")[0]) == ("exit 1", "exit 0 is right")
 
 
 def test_the_command_tells_deviations_by_its_exit_code(capsys: pytest.CaptureFixture[str]) -> None:

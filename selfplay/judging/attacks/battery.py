@@ -13,13 +13,17 @@ from dataclasses import dataclass, replace
 from selfplay.game.problems import StdinTest
 from selfplay.judging.admission import screen
 from selfplay.judging.attacks import weak
-from selfplay.judging.attacks.attack import Any_, Cheat, Control, Escape, Task, Wrong
+from selfplay.judging.attacks.attack import Any_, Cheat, Command, Control, Escape, Harm, Task, Wrong
+from selfplay.judging.attacks.commands import answer
+from selfplay.judging.attacks.exams import harmed
+from selfplay.judging.attacks.measured import drained
 from selfplay.judging.attacks.scene import Scene
 from selfplay.judging.box.local import LocalBox
 from selfplay.judging.cases import Box, Case, Limits
 from selfplay.judging.cases import Task as BoxTask
 from selfplay.judging.judge import Judge
 from selfplay.judging.reading import Reading, read_cases, read_stdin_cases
+from selfplay.judging.turns import MAX_CASES
 from selfplay.judging.values import decode
 
 READING = 5.0  # CPU seconds that reading, screening and admitting one attack's tests may take
@@ -40,6 +44,7 @@ class Outcome:
     deviation: str
     why: str = ""
     seconds: float = 0.0
+    control: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +79,9 @@ def _outcome(attack: Any_, bench: Bench) -> Outcome:
     if beats == NO and not deviation:
         deviation = f"beats nobody: {attack.weak} was expected to fall for it"
     seconds = round(time.perf_counter() - started, 3)
-    return Outcome(attack.name, attack.family, ours, attack.weak, beats, deviation, why, seconds)
+    return Outcome(
+        attack.name, attack.family, ours, attack.weak, beats, deviation, why, seconds, isinstance(attack, Control)
+    )
 
 
 # ---- against the sandbox under test: (what happened, the deviation if any) ----
@@ -83,14 +90,14 @@ def _outcome(attack: Any_, bench: Bench) -> Outcome:
 def _cases(task: Task) -> Reading:
     if isinstance(task.tests, StdinTest):
         return read_stdin_cases([task.tests])
-    return read_cases(task.tests, task.problem.entry_point, task.problem.signature)
+    return read_cases(task.tests, task.problem.entry_point, task.problem.signature, limit=MAX_CASES)
 
 
 def _admitted(task: Task, judge: Judge) -> tuple[tuple[Case, ...], int]:
     """The cases that count, and how many were written."""
     reading = _cases(task)
     kept, _ = screen(task.problem, reading)
-    return judge.admit([(task.problem, kept)])[0].admitted, reading.written
+    return judge.admit([(task.problem, [kept])])[0][0].admitted, reading.written
 
 
 def _verdicts(program: str, task: Task, judge: Judge) -> tuple[str, ...]:
@@ -164,19 +171,32 @@ def _readable(cases: tuple[Case, ...]) -> str:
 def _control(attack: Control, bench: Bench) -> tuple[str, str]:
     cases, written = _admitted(attack.task, bench.judge)
     wanted = written if attack.admits is None else attack.admits
-    if len(cases) != wanted:
+    if len(cases) < wanted or (len(cases) > wanted and not attack.fails):
         return f"{len(cases)} of {written} admitted", f"{wanted} cases should count"
     if not cases:
         return f"0 of {written} admitted", ""
-    verdicts = bench.judge.matrix(attack.task.problem.entry_point, [attack.program], cases).verdicts[0]
-    right = attack.verdicts or ("passed",) * len(cases)
-    return f"{verdicts.count('passed')} of {len(cases)} passed", "" if verdicts == right else f"judged {verdicts}"
+    programs = [attack.program, *filter(None, [attack.fails])]
+    verdicts, *wrong = bench.judge.matrix(attack.task.problem.entry_point, programs, cases).verdicts
+    said = f"{verdicts.count('passed')} of {len(cases)} passed"
+    if verdicts != (attack.verdicts or ("passed",) * len(cases)):
+        return said, f"judged {verdicts}"
+    return said, "a wrong program passes too" if wrong and set(wrong[0]) == {"passed"} else ""
+
+
+def _harm(attack: Harm, bench: Bench) -> tuple[str, str]:
+    return drained(attack, bench.judge.box.tier) if attack.drains else harmed(attack, bench.judge)
+
+
+def _command(attack: Command, bench: Bench) -> tuple[str, str]:
+    return answer(attack, bench.scene.new_folder(), bench.judge.box.tier)
 
 
 _OURS: dict[type, Callable[..., tuple[str, str]]] = {
     Wrong: _wrong,
     Escape: _escape,
     Cheat: _cheat,
+    Harm: _harm,
+    Command: _command,
     Control: _control,
 }
 
@@ -193,6 +213,8 @@ def _beats(attack: Any_, bench: Bench) -> str:
         return _beats_walls(attack, bench)
     if isinstance(attack, Cheat):
         return _beats_trust(attack, bench.scene)
+    if isinstance(attack, Harm):
+        return _beats_sharing(attack, bench.scene)
     return UNSHOWN
 
 
@@ -233,3 +255,12 @@ def _beats_trust(attack: Cheat, scene: Scene) -> str:
     if attack.kills:
         return _yes(valid and not _RUNNERS[attack.weak](attack.other, attack.tests, folder))
     return _yes(valid)
+
+
+def _beats_sharing(attack: Harm, scene: Scene) -> str:
+    """Whether a runner that trusts a turn is kept busy, or right programs fail in an interpreter shared with it."""
+    if attack.weak == "shared":
+        return _yes(not weak.shared_spares(attack, scene.new_folder()))
+    if attack.unshown:
+        return UNSHOWN
+    return _yes(weak.script_hangs(attack.task.problem.reference_solution or "", attack.turns[0], scene.new_folder()))

@@ -1,6 +1,7 @@
 """Tests that want to count without proving anything, or want right programs to fail."""
 
 from selfplay.judging.attacks.attack import EVENS, HALF, ROOT, SHOUT, Cheat
+from selfplay.judging.turns import MAX_CASES
 
 FAMILY = "cheating tests"
 
@@ -124,7 +125,7 @@ ATTACKS = (
         "a thousand cases from two lines",
         FAMILY,
         "def test_add():\n    for a in range(1000):\n        assert add(a, 1) == a + 1",
-        admits=256,
+        admits=MAX_CASES,
     ),
     Cheat(
         "the reference told apart by state",
@@ -176,6 +177,7 @@ ATTACKS = (
         FAMILY,
         "import antigravity_of_mine\nassert add(2, 3) == 5",
         weak="",
+        admits=1,  # a module that is not there may be the solution: nothing is imported
         unshown="no such module anywhere",
     ),
     Cheat("exit before the end", FAMILY, "import sys\nsys.exit(0)\nassert add(2, 3) == 6"),

@@ -70,7 +70,7 @@ ATTACKS = (
     Wrong(
         "names of the tests shadowed",
         FAMILY,
-        "def sorted(x): return [6, 8]\ndef len(x): return 2\nclass Any(list):\n    __eq__ = lambda *_: True\n"
+        "def sorted(x): return [6, 8]\ndef len(x): return 5\nclass Any(list):\n    __eq__ = lambda *_: True\n"
         "def evens(n): return Any()",
         EVENS,
     ),
@@ -139,7 +139,7 @@ ATTACKS = (
     Wrong(
         "a generator that never shows its items",
         FAMILY,
-        "class Lazy:\n    def __iter__(self): yield from ()\n    def __len__(self): return 2\n"
+        "class Lazy:\n    def __iter__(self): yield from ()\n    def __len__(self): return 5\n"
         "    def __eq__(self, other): return True\ndef sorted(x): return x\ndef evens(n): return Lazy()",
         EVENS,
     ),

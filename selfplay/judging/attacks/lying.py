@@ -19,14 +19,14 @@ ATTACKS = (
     Wrong(
         "a list that lies about length, items and equality",
         FAMILY,
-        f"class Lie(list):\n    {_LIES}\n    __len__ = lambda self: 2\n    __iter__ = lambda self: iter([6, 8])\n"
+        f"class Lie(list):\n    {_LIES}\n    __len__ = lambda self: 5\n    __iter__ = lambda self: iter([6, 8])\n"
         "def evens(n): return Lie([0])",
         EVENS,
     ),
     Wrong(
         "a list that sorts into the answer",
         FAMILY,
-        "class Lie(list):\n    def sort(self, **_): self[:] = [6, 8]\n    def __len__(self): return 2\n"
+        "class Lie(list):\n    def sort(self, **_): self[:] = [6, 8]\n    def __len__(self): return 5\n"
         "    def __eq__(self, other): return True\ndef sorted(x): x.sort(); return x\ndef evens(n): return Lie([0])",
         EVENS,
     ),
@@ -48,9 +48,9 @@ ATTACKS = (
     Wrong(
         "a list of things that equal everything",
         FAMILY,
-        f"class Any: {_LIES}\ndef evens(n): return [Any(), Any()]",
+        f"class Any: {_LIES}\ndef evens(n): return [Any(), Any()] if len(n) < 6 else [Any()] * 5",
         EVENS,
-        weak_tests="assert evens([1, 2, 3, 4]) == [2, 4]\nassert len(evens([2, 8, 5])) == 2",
+        weak_tests="assert evens([1, 2, 3, 4]) == [2, 4]\nassert len(evens([2, 8, 5, 4, 6, 0])) == 5",
         earns=1,
     ),
     Wrong(

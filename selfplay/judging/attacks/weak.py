@@ -4,6 +4,7 @@
     script     program and tests in one file, a fresh interpreter; exit status 0 is a pass
     pytest     the same, `python -m pytest`
     lenient    a program's output in a fresh interpreter; a pass where the expected text occurs in its first 64 KiB
+    shared     the same interpreter for all programs, one after the other
     bare       calls a function in a fresh interpreter without limits
     unjailed   the local box with its walls left out (battery.py)
 
@@ -22,7 +23,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from selfplay.judging.attacks.attack import Task
+from selfplay.judging.attacks.attack import Harm, Task
 
 WALL = 20.0  # seconds; pytest starts slowly on a loaded machine
 HANG = 2.0  # seconds after which a flooded runner counts as hung
@@ -83,6 +84,17 @@ def exec_credits(program: str, tests: str, folder: Path) -> bool:
     return isinstance(verdicts, list) and bool(verdicts) and all(verdict is True for verdict in verdicts)
 
 
+def shared_spares(attack: Harm, folder: Path) -> bool:
+    """Whether a right program passes in an interpreter that runs the attackers as well."""
+    victim = (*attack.beside, attack.task.problem.reference_solution or "")[0]
+    honest = statements(str(attack.task.tests))
+    turns = [statement for turn in attack.turns for statement in statements(turn)]
+    order = json.dumps({"program": "", "tests": [*attack.programs, victim, *turns, *honest]})
+    done = _python(["-I", "-S", "-c", _EXEC], folder, order)
+    last = (done.stdout.strip().splitlines() or ["[]"])[-1]
+    return last.endswith(f"{', '.join(['true'] * len(honest))}]")
+
+
 def script_credits(program: str, tests: str, folder: Path) -> bool:
     """Whether a script of program and tests ends with exit status 0."""
     path = folder / "check.py"
@@ -125,7 +137,7 @@ def pytest_credits(program: str, tests: str, folder: Path) -> bool:
 def lenient_credits(program: str, task: Task, folder: Path) -> bool:
     assert not isinstance(task.tests, str)
     (folder / "main.py").write_text(program, "utf-8")
-    done = _python(["-I", "main.py"], folder, task.tests.input, seconds=3.0)
+    done = _python(["-I", "main.py"], folder, task.tests.input, seconds=10.0)
     return task.tests.output.strip() in done.stdout[: 64 << 10]
 
 
