@@ -118,7 +118,7 @@ class Statements(Symbolic):
             try:
                 flow = super().run([statement], scope)
             except NotReadable as error:
-                if not isinstance(statement, _PLAIN) or not self.minor(error) or kind_of(error) == "undefined":
+                if not isinstance(statement, _PLAIN) or not self.minor(error):
                     raise
                 self.leave_out(statement, scope, error)
                 continue
@@ -128,7 +128,9 @@ class Statements(Symbolic):
 
     def minor(self, error: NotReadable) -> bool:
         """Whether a refusal concerns one statement alone."""
-        return error.reason not in GRAVE and (error.reason != "budget" or self.budget.left >= 0)
+        if error.reason in GRAVE or kind_of(error) == "undefined":
+            return False
+        return error.reason != "budget" or self.budget.left >= 0
 
     def leave_out(self, statement: ast.stmt, scope: Scope, error: NotReadable) -> None:
         """Go on without a statement; refuses one that may replace the function under test."""
@@ -166,7 +168,7 @@ class Statements(Symbolic):
         try:
             state()
         except NotReadable as error:
-            if not self.minor(error):
+            if not self.minor(error) and kind_of(error) != "undefined":
                 raise
             self.statement = node
             self.add(None, *why(error))
