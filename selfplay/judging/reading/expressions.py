@@ -13,8 +13,9 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from selfplay.judging.reading.budget import Budget, Lazy, NotReadable, Unknown, bits, hashable
-from selfplay.judging.reading.known import UNARY, Native, binary, compare
+from selfplay.judging.reading.budget import Budget, Lazy, NotReadable, Unknown, bits
+from selfplay.judging.reading.costs import width
+from selfplay.judging.reading.known import BUILTINS, Native, binary, compare, unary
 from selfplay.judging.reading.methods import method
 from selfplay.judging.reading.names import BoundMethod, Function, Scope
 
@@ -68,7 +69,12 @@ class Expressions:
         return items if type(node) is ast.List else tuple(items)
 
     def set(self, node: ast.Set, scope: Scope) -> Any:
-        return set(hashable(self.budget.weigh(self._items(node.elts, scope))))
+        return self._set(self._items(node.elts, scope))
+
+    def _set(self, items: list[Any]) -> set[Any]:
+        self.budget.made(len(items), 64)
+        self.budget.spend(2)
+        return set(self.budget.keys(self.budget.weigh(items)))
 
     def _items(self, nodes: Sequence[ast.expr], scope: Scope) -> list[Any]:
         if len(nodes) > 32 and all(type(node) is ast.Constant for node in nodes):
@@ -89,10 +95,16 @@ class Expressions:
                 found = self.value(item, scope)
                 if not isinstance(found, dict):
                     raise NotReadable("unsupported", "** of something that is no dictionary")
+                self.budget.copied(found)
                 pairs.extend(found.items())
             else:
-                pairs.append((self.budget.weigh(self.value(key, scope)), self.value(item, scope)))
-        hashable([key for key, _ in pairs])
+                pairs.append((self.value(key, scope), self.value(item, scope)))
+        return self._dictionary(pairs)
+
+    def _dictionary(self, pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
+        keys = [key for key, _ in pairs]
+        self.budget.made(len(pairs), 100)
+        self.budget.keys(self.budget.weigh(keys))
         return dict(pairs)
 
     def binary(self, node: ast.BinOp, scope: Scope) -> Any:
@@ -111,7 +123,7 @@ class Expressions:
             return value.negated() if isinstance(value, Unknown) else not value
         if isinstance(value, Unknown):
             return value.combine(type(node.op).__name__, None, False)
-        return UNARY[type(node.op)](value)
+        return unary(self.budget, type(node.op), value)
 
     def boolean(self, node: ast.BoolOp, scope: Scope) -> Any:
         """`and` / `or` with Python's shortcuts; at most one part may be unknown, and it must decide."""
@@ -158,16 +170,23 @@ class Expressions:
         value, key = self.value(node.value, scope), self.value(node.slice, scope)
         if isinstance(value, Unknown):
             return value.item(key)
-        return value[self.budget.weigh(key)]
+        if type(key) is slice and type(value) is not range:
+            if not hasattr(value, "__len__") or isinstance(value, Lazy):
+                raise NotReadable("unreadable", f"a {type(value).__name__} has no slices")
+            each = 8 if isinstance(value, (list, tuple)) else width(value)
+            self.budget.made(len(range(*key.indices(len(value)))), each)
+        return value[self.budget.weigh(key, 3)]
 
-    def slice(self, node: ast.Slice, scope: Scope) -> slice:
+    def slice(self, node: ast.Slice, scope: Scope) -> Any:
+        """The bounds of a slice: integers, so that nothing hides in them."""
         bounds = (node.lower, node.upper, node.step)
-        return slice(*(None if bound is None else self.value(bound, scope) for bound in bounds))
+        return self.apply(BUILTINS["slice"], [None if part is None else self.value(part, scope) for part in bounds])
 
     def attribute(self, node: ast.Attribute, scope: Scope) -> Any:
         value = self.value(node.value, scope)
         if isinstance(value, Unknown):
             return value.attribute(node.attr)
+        self.budget.spend(2)
         return BoundMethod(value, node.attr)
 
     def lambda_(self, node: ast.Lambda, scope: Scope) -> Function:
@@ -176,6 +195,7 @@ class Expressions:
     def function(self, node: ast.FunctionDef | ast.Lambda, scope: Scope) -> Function:
         spec = node.args
         positional = [*spec.posonlyargs, *spec.args]
+        self.budget.spend(len(positional) + len(spec.kwonlyargs) + 3)
         defaults = {
             argument.arg: self.value(default, scope)
             for argument, default in zip(positional[len(positional) - len(spec.defaults) :], spec.defaults, strict=True)
@@ -187,14 +207,15 @@ class Expressions:
 
     def joined(self, node: ast.JoinedStr, scope: Scope) -> str:
         parts = [self.value(part, scope) for part in node.values]
-        self.budget.sized(sum(map(len, parts)))
+        self.budget.made(sum(map(len, parts)), width(*parts))
         return "".join(parts)
 
     def formatted(self, node: ast.FormattedValue, scope: Scope) -> str:
-        value = self.budget.weigh(self.value(node.value, scope))
+        value = self.budget.weigh(self.value(node.value, scope), 4)
         spec = "" if node.format_spec is None else self.value(node.format_spec, scope)
         if re.search(r"\d{4}", spec) or (spec and not isinstance(value, (int, float, str))):
             raise NotReadable("unsupported", f"the format {spec[:20]!r}")
+        self.budget.spend(32 if spec else 1)  # at most 999 places, and as many digits
         shown = {115: str, 114: repr, 97: ascii}.get(node.conversion, lambda value: value)(value)
         return format(shown, spec)
 
@@ -203,15 +224,15 @@ class Expressions:
         inner = Scope(outer=scope)
         for _ in self._bindings(node.generators, inner):
             if isinstance(node, ast.DictComp):
-                found.append((self.budget.weigh(self.value(node.key, inner)), self.value(node.value, inner)))
+                found.append((self.value(node.key, inner), self.value(node.value, inner)))
             else:
                 found.append(self.value(node.elt, inner))
-            self.budget.sized(len(found))
+            self.budget.spend(len(node.generators))
+        self.budget.sized(len(found))
         if type(node) is ast.DictComp:
-            hashable([key for key, _ in found])
-            return dict(found)
+            return self._dictionary(found)
         if type(node) is ast.SetComp:
-            return set(hashable(self.budget.weigh(found)))
+            return self._set(found)
         return found if type(node) is ast.ListComp else Lazy(found)
 
     def _bindings(self, generators: Sequence[ast.comprehension], scope: Scope) -> Iterator[None]:
@@ -220,7 +241,8 @@ class Expressions:
             yield
             return
         first = generators[0]
-        for item in self.budget.items(self.value(first.iter, scope)):
+        for item in self.budget.each(self.value(first.iter, scope)):
+            self.budget.spend()
             self.bind(first.target, item, scope)
             if all(self.truth(self.value(condition, scope)) for condition in first.ifs):
                 yield from self._bindings(generators[1:], scope)
@@ -259,6 +281,7 @@ class Expressions:
 
     def _bound(self, function: Function, arguments: list[Any], keywords: dict[str, Any]) -> dict[str, Any]:
         spec = function.arguments
+        self.budget.spend((len(spec.args) + len(spec.kwonlyargs) + len(arguments) + len(keywords)) // 4 + 2)
         names = [argument.arg for argument in (*spec.posonlyargs, *spec.args)]
         bound = dict(zip(names, arguments, strict=False))
         if spec.vararg:

@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import repeat, takewhile
 from typing import Any
 
-from selfplay.judging.reading.budget import MAX_GROWN, Budget, NotReadable
+from selfplay.judging.reading.budget import Budget, NotReadable
 from selfplay.judging.reading.expressions import ERRORS, Expressions
 from selfplay.judging.reading.methods import MODULES, method
 from selfplay.judging.reading.names import Function, ModuleNames, Scope
@@ -71,8 +71,10 @@ class Evaluator(Expressions):
     def _store(self, container: Any, key: Any, value: Any) -> None:
         if not isinstance(container, (list, dict)) or isinstance(key, slice):
             raise NotReadable("unsupported", "an assignment into something that is no list or dictionary")
-        if isinstance(container, dict) and len(container) > MAX_GROWN:
-            raise NotReadable("budget", f"a dictionary grown beyond {MAX_GROWN} items")
+        if isinstance(container, dict):
+            self.budget.made(1, 100)
+            self.budget.keys([key])
+            self.budget.sized(len(container))
         try:
             container[self.budget.weigh(key)] = value
         except (LookupError, TypeError) as error:
@@ -116,7 +118,7 @@ class Evaluator(Expressions):
             raise error if isinstance(error, NotReadable) else NotReadable("unreadable", str(error)) from None
 
     def on_for(self, node: ast.For, scope: Scope) -> Flow | None:
-        items = self.budget.items(self.value(node.iter, scope))
+        items = self.budget.each(self.value(node.iter, scope))
         return self._loop(node, (self.bind(node.target, item, scope) for item in items), scope)
 
     def on_while(self, node: ast.While, scope: Scope) -> Flow | None:
@@ -125,6 +127,7 @@ class Evaluator(Expressions):
 
     def _loop(self, node: ast.For | ast.While, rounds: Iterable[object], scope: Scope) -> Flow | None:
         for _ in rounds:
+            self.budget.spend()
             flow = self.run(node.body, scope)
             if flow and flow.kind == "break":
                 return None

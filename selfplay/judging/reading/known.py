@@ -1,7 +1,9 @@
-"""The operators and builtin functions that the interpreter knows, each with a guard on what it may cost.
+"""The operators and builtin functions that the interpreter knows.
 
-Whatever is not listed here is not evaluated. Left out on purpose: `%` and full `format` (a width of a billion is a
-billion characters), `getattr` (the way to everything else), `random`, `open`, `eval`.
+A function of data is `Offered` with what it costs (costs.py), which is paid before it is called; one that calls back
+into the test, or works item by item, is a `Native` that pays as it goes. Whatever is not listed here is not evaluated.
+Left out on purpose: `%` and full `format` (a width of a billion is a billion characters), `getattr` (the way to
+everything else), `random`, `open`, `eval`.
 """
 
 from __future__ import annotations
@@ -12,7 +14,9 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from selfplay.judging.reading.budget import MAX_BITS, Budget, Lazy, NotReadable, Unknown, bits, hashable
+from selfplay.judging.reading import costs
+from selfplay.judging.reading.budget import MAX_BITS, Budget, Lazy, NotReadable, Unknown, bits
+from selfplay.judging.reading.costs import Cost, width
 
 Call = Callable[..., Any]  # a host function called with (budget, apply, arguments, keywords)
 
@@ -24,6 +28,21 @@ class Native:
 
     def __init__(self, name: str, function: Call) -> None:
         self.name, self.function = name, function
+
+
+class Offered(Native):
+    """A function of data, with its cost. The arguments are paid for before the call, the size of an integer after it."""
+
+    __slots__ = ("cost", "of_data")
+
+    def __init__(self, name: str, cost: Cost, of_data: Callable[..., Any]) -> None:
+        super().__init__(name, self._paid)
+        self.cost, self.of_data = cost, of_data
+
+    def _paid(self, budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+        self.cost(budget, arguments, keywords)
+        result = self.of_data(*arguments, **keywords)
+        return bits(result) if isinstance(result, int) else result
 
 
 class ExceptionType(Unknown):
@@ -38,38 +57,63 @@ class ExceptionType(Unknown):
         return self
 
 
+_CONTAINERS = (list, tuple, set, frozenset, dict)
+_LISTED = (list, tuple, str, bytes, bytearray)
+
+
 def binary(budget: Budget, name: str, a: Any, b: Any) -> Any:
     """`a` and `b` combined by the operator whose ast name is given; raises NotReadable for what would be too large."""
     if name not in _BINARY:
         raise NotReadable("unsupported", f"the operator {name}")
-    budget.weigh(a)
-    budget.weigh(b)
-    _guard(budget, name, a, b)
-    result = _BINARY[name](a, b)
-    if isinstance(result, int):
-        return bits(result)
-    if isinstance(result, (set, frozenset, dict)):
-        hashable(list(result))
-    return result
+    same = type(a) if type(a) is type(b) else None
+    if same is int:
+        _pay_integers(budget, name, a, b)
+    elif name == "Add" and same in _LISTED:
+        budget.made(len(a) + len(b), _each(a, b))
+    elif name == "Mult" and (type(a) in _LISTED or type(b) in _LISTED):
+        _pay_repeated(budget, a, b)
+    else:
+        _pay_others(budget, name, a, b)
+    return _bits_of_any(_BINARY[name](a, b))
 
 
-def _guard(budget: Budget, name: str, a: Any, b: Any) -> None:
-    if name == "Mult":
-        _guard_product(budget, a, b)
-    elif name == "Add" and hasattr(a, "__len__") and hasattr(b, "__len__"):
-        budget.sized(len(a) + len(b))
-    elif name == "Pow" and isinstance(a, int) and isinstance(b, int) and a.bit_length() * abs(b) > MAX_BITS:
+def _bits_of_any(result: Any) -> Any:
+    return bits(result) if isinstance(result, int) else result
+
+
+def _each(*values: Any) -> int:
+    """Bytes of one item or character."""
+    return 8 if isinstance(values[0], (list, tuple)) else width(*values)
+
+
+def _pay_integers(budget: Budget, name: str, a: int, b: int) -> None:
+    """One operation is quadratic at worst; powers and shifts are refused by the bits of their result."""
+    size = a.bit_length() + b.bit_length()
+    if size > 128:
+        budget.weigh((a, b))
+    if name == "Pow" and a.bit_length() > 1 and a.bit_length() * abs(b) > MAX_BITS:
         raise NotReadable("budget", "a power that is too large")
-    elif name == "LShift" and isinstance(b, int) and b > MAX_BITS:
+    if name == "LShift" and a and a.bit_length() + b > MAX_BITS:
         raise NotReadable("budget", "a shift that is too large")
-    elif name == "Mod" and isinstance(a, (str, bytes, bytearray)):
+
+
+def _pay_repeated(budget: Budget, a: Any, b: Any) -> None:
+    sequence, times = (a, b) if type(a) in _LISTED else (b, a)
+    if not isinstance(times, int):
+        budget.weigh(times)
+    else:
+        budget.made(len(sequence) * max(0, times), _each(sequence))
+
+
+def _pay_others(budget: Budget, name: str, a: Any, b: Any) -> None:
+    if name == "Mod" and isinstance(a, (str, bytes, bytearray)):
         raise NotReadable("unsupported", "formatting with %")
-
-
-def _guard_product(budget: Budget, a: Any, b: Any) -> None:
-    for sequence, times in ((a, b), (b, a)):
-        if hasattr(sequence, "__len__") and isinstance(times, int):
-            budget.sized(len(sequence) * times)
+    budget.weigh(a, 2)
+    budget.weigh(b, 2)
+    if isinstance(a, int) and isinstance(b, int):  # booleans among them
+        _pay_integers(budget, name, int(a), int(b))
+    elif isinstance(a, _CONTAINERS) and isinstance(b, _CONTAINERS):
+        budget.copied(a, b, a, b)
 
 
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {
@@ -87,24 +131,43 @@ _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "BitXor": operator.xor,
 }
 
-UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
+_UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
     ast.UAdd: operator.pos,
     ast.USub: operator.neg,
     ast.Invert: operator.invert,
 }
 
 
+def unary(budget: Budget, kind: type[ast.unaryop], value: Any) -> Any:
+    """`value` with a sign, or its bits inverted."""
+    return _UNARY[kind](budget.weigh(value))
+
+
 def compare(budget: Budget, name: str, a: Any, b: Any) -> bool:
     """A comparison by its operator as written: == < in is_not ..."""
-    if isinstance(b, Lazy) and name in ("in", "not_in"):
-        b = list(b)
+    if name in ("in", "not_in"):
+        return _is_in(budget, a, b) == (name == "in")
+    if type(a) in _PLAIN and type(b) in _PLAIN:
+        return _COMPARE[name](a, b)
     budget.weigh(a)
     budget.weigh(b)
-    if name in ("in", "not_in"):
-        if isinstance(b, range) and type(a) is not int:  # anything else is searched for item by item
-            b = budget.items(b)
-        return (a in b) == (name == "in")
     return _COMPARE[name](a, b)
+
+
+_PLAIN = frozenset({bool, float, type(None)})
+
+
+def _is_in(budget: Budget, a: Any, b: Any) -> bool:
+    budget.weigh(a)
+    if isinstance(b, Lazy) or (type(b) is range and type(a) is not int):  # a range is searched for others one by one
+        b = budget.items(b)
+    if type(b) in (str, bytes, bytearray):
+        costs.searched(budget, (b, a), {})
+    elif type(b) in (set, frozenset, dict):
+        budget.weigh(a, 3)  # a hash, and a comparison with the few of the same
+    else:
+        budget.weigh(b)
+    return a in b
 
 
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
@@ -119,62 +182,14 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
-def native(name: str) -> Callable[[Call], Call]:
-    """Enter a function with the full signature (budget, apply, arguments, keywords) as a builtin."""
-
-    def enter(function: Call) -> Call:
-        BUILTINS[name] = Native(name, function)
-        return function
-
-    return enter
-
-
-def plain(function: Callable[..., Any]) -> Call:
-    """A function of data: its arguments are paid for and its result is measured."""
-
-    def call(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
-        budget.weigh(arguments)
-        budget.weigh(keywords)
-        result = function(*arguments, **keywords)
-        return bits(result) if isinstance(result, int) else result
-
-    return call
-
-
-def _of_items(function: Callable[[list[Any]], Any]) -> Call:
-    """A function of at most one iterable."""
-
-    def call(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
-        if keywords or len(arguments) > 1:
-            raise NotReadable("unsupported", "more than one argument")
-        return function(budget.items(arguments[0]) if arguments else [])
-
-    return call
-
-
-def _checked_set(kind: type) -> Callable[[list[Any]], Any]:
-    return lambda items: kind(hashable(items))
-
-
-def _any_all(function: Callable[[list[Any]], bool]) -> Callable[[list[Any]], bool]:
-    def call(items: list[Any]) -> bool:
-        for item in items:
-            if isinstance(item, Unknown):
-                item._refuse()
-        return function(items)
-
-    return call
-
-
 BUILTINS: dict[str, Any] = {
-    **{f.__name__: Native(f.__name__, plain(f)) for f in (abs, bin, bool, chr, complex, divmod, hex, oct, ord)},
-    **{f.__name__: Native(f.__name__, plain(f)) for f in (range, round, slice, int, float, str, repr)},
-    **{f.__name__: Native(f.__name__, _of_items(f)) for f in (list, tuple)},
-    **{f.__name__: Native(f.__name__, _of_items(_checked_set(f))) for f in (set, frozenset)},
-    **{f.__name__: Native(f.__name__, _of_items(_any_all(f))) for f in (any, all)},
-    "len": Native("len", lambda budget, apply, arguments, keywords: len(*arguments)),  # looks into nothing: free
-    "reversed": Native("reversed", _of_items(lambda items: Lazy(items[::-1]))),
-    "iter": Native("iter", _of_items(Lazy)),
+    **{f.__name__: Offered(f.__name__, costs.deep(), f) for f in (abs, bin, chr, complex, divmod, hex, oct, ord)},
+    **{f.__name__: Offered(f.__name__, costs.written, f) for f in (str, repr)},
+    **{f.__name__: Offered(f.__name__, costs.numeral, f) for f in (int, float)},
+    **{f.__name__: Offered(f.__name__, costs.fixed, f) for f in (bool,)},
+    "range": Offered("range", costs.deep(), range),
+    "round": Offered("round", costs.rounded, round),
+    "slice": Offered("slice", costs.bounds, slice),
     "NotImplemented": NotImplemented,
     "Ellipsis": Ellipsis,
     **{
@@ -185,12 +200,106 @@ BUILTINS: dict[str, Any] = {
 }
 
 
+def native(name: str, table: dict[str, Any] = BUILTINS) -> Callable[[Call], Call]:
+    """Enter a function with the full signature (budget, apply, arguments, keywords), which pays as it goes."""
+
+    def enter(function: Call) -> Call:
+        table[name] = Native(name, function)
+        return function
+
+    return enter
+
+
+def only(arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    """The one argument of a call, an empty list where there is none."""
+    if keywords or len(arguments) > 1:
+        raise NotReadable("unsupported", "more than one argument")
+    return arguments[0] if arguments else []
+
+
+@native("len")
+def _len(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> int:
+    if type(only(arguments, keywords)) is Lazy:
+        raise NotReadable("unreadable", "an iterator has no len()")
+    return len(*arguments)
+
+
+@native("list")
+def _list(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    return budget.items(only(arguments, keywords))
+
+
+@native("tuple")
+def _tuple(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    return tuple(budget.items(only(arguments, keywords)))
+
+
+@native("set")
+def set_of(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    items = budget.items(only(arguments, keywords))
+    budget.made(len(items), 64)
+    return set(budget.keys(budget.weigh(items)))
+
+
+@native("frozenset")
+def _frozenset(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    return frozenset(set_of(budget, apply, arguments, keywords))
+
+
+@native("any")
+def _any(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> bool:
+    return any(_known(budget.items(only(arguments, keywords))))
+
+
+@native("all")
+def _all(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> bool:
+    return all(_known(budget.items(only(arguments, keywords))))
+
+
+def _known(items: list[Any]) -> list[Any]:
+    for item in items:
+        if isinstance(item, Unknown):
+            item._refuse()
+    return items
+
+
+@native("reversed")
+def _reversed(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    return Lazy(reversed(budget.items(only(arguments, keywords))))
+
+
+@native("iter")
+def _iter(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    one = only(arguments, keywords)
+    return one if type(one) is Lazy else Lazy(budget.items(one))
+
+
+@native("next")
+def _next(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    iterator = arguments[0]
+    if type(iterator) is not Lazy:
+        raise NotReadable("unreadable", f"a {type(iterator).__name__} is no iterator")
+    found = next(iterator.rest(), _END)
+    if found is _END and len(arguments) == 1:
+        raise NotReadable("unreadable", "StopIteration")
+    return arguments[1] if found is _END else found
+
+
+_END = object()
+
+
 @native("dict")
 def _dict(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
-    pairs = arguments[0] if arguments else ()
+    return dict_of(budget, arguments[0] if arguments else {}, keywords)
+
+
+def dict_of(budget: Budget, pairs: Any, keywords: dict[str, Any]) -> dict[Any, Any]:
+    """A dictionary of another one or of pairs, and of keywords."""
     if not isinstance(pairs, dict):
         pairs = [budget.items(pair) for pair in budget.items(pairs)]
-        hashable([pair[0] for pair in pairs if pair])
+        budget.keys([pair[0] for pair in pairs if pair])
+    budget.made(len(pairs) + len(keywords), 100)
+    budget.weigh(list(pairs) if isinstance(pairs, dict) else [pair[0] for pair in pairs if pair])
     return dict(pairs, **keywords)
 
 
@@ -199,20 +308,28 @@ def _sum(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, A
     items, start = budget.items(arguments[0]), [*arguments[1:], keywords.get("start", 0)][0]
     budget.weigh(items)
     budget.weigh(start)
-    if isinstance(start, (list, tuple)):
-        budget.sized(len(items) * sum(map(len, items)) // 8)
-    return sum(items, start)
+    if {type(start), *map(type, items)} <= _NUMBERS:
+        return _bits_of_any(sum(items, start))
+    if isinstance(start, (str, bytes, bytearray)):
+        raise NotReadable("unreadable", "sum() of texts")
+    for item in items:
+        start = binary(budget, "Add", start, item)
+    return start
+
+
+_NUMBERS = frozenset({int, float, bool, complex})
 
 
 @native("sorted")
 def sorted_items(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
-    items = list(budget.weigh(budget.items(arguments[0])))
-    key = keywords.get("key")
+    items = budget.items(arguments[0])
+    key, reverse = keywords.get("key"), bool(keywords.get("reverse", False))
+    comparisons = len(items).bit_length() // 4 + 1  # that each item takes part in, as multiples of looking through it
     if key is None:
-        return sorted(items, reverse=bool(keywords.get("reverse", False)))
-    keyed = [(budget.weigh(apply(key, [item])), position) for position, item in enumerate(items)]
-    reverse = bool(keywords.get("reverse", False))
-    keyed = sorted(keyed, key=operator.itemgetter(0), reverse=reverse)
+        return sorted(budget.weigh(items, comparisons), reverse=reverse)
+    keyed = [(apply(key, [item]), position) for position, item in enumerate(budget.weigh(items))]
+    budget.weigh([found for found, _ in keyed], comparisons)
+    keyed.sort(key=operator.itemgetter(0), reverse=reverse)
     return [items[position] for _, position in keyed]
 
 
@@ -227,17 +344,25 @@ def _extreme(best: Callable[..., Any]) -> Call:
     return call
 
 
-BUILTINS["min"], BUILTINS["max"] = Native("min", _extreme(min)), Native("max", _extreme(max))
+native("min")(_extreme(min))
+native("max")(_extreme(max))
 
 
 @native("zip")
 def _zip(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
-    return Lazy(zip(*(budget.items(argument) for argument in arguments), strict=bool(keywords.get("strict", False))))
+    columns = [budget.items(argument) for argument in arguments]
+    budget.made(min(map(len, columns), default=0), 64 + 8 * len(columns))
+    return Lazy(zip(*columns, strict=bool(keywords.get("strict", False))))
 
 
 @native("enumerate")
 def _enumerate(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
-    return Lazy(enumerate(budget.items(arguments[0]), *arguments[1:], **keywords))
+    items = budget.items(arguments[0])
+    budget.made(len(items), 112)
+    start = budget.weigh([*arguments[1:], keywords.get("start", 0)][0])
+    if not isinstance(start, int) or start.bit_length() > 64:
+        raise NotReadable("unsupported", "enumerate from something else than a small integer")
+    return Lazy(enumerate(items, start))
 
 
 @native("map")
@@ -253,17 +378,22 @@ def _filter(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str
     return Lazy(item for item, kept in zip(items, keep, strict=True) if kept)
 
 
+_power_modulo = Offered("pow", costs.power_modulo, pow)
+
+
 @native("pow")
 def _pow(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
     if len(arguments) == 3:
-        budget.weigh(arguments)
-        return pow(*map(bits, arguments))
+        return _power_modulo.function(budget, apply, arguments, keywords)
     return binary(budget, "Pow", *arguments)
 
 
 @native("isinstance")
 def _isinstance(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> bool:
     value, wanted = arguments
+    if isinstance(value, Lazy):
+        raise NotReadable("unsupported", "the type of an iterator")
+    budget.spend(len(wanted) if isinstance(wanted, tuple) else 1)
     return isinstance(value, tuple(TYPES[name] for name in type_names(wanted)))
 
 
@@ -294,12 +424,18 @@ def _print(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str,
 
 def _bytes(kind: type) -> Call:
     def call(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
-        budget.weigh(arguments)
-        if arguments and isinstance(arguments[0], int):
-            budget.sized(arguments[0])
+        if keywords or len(arguments) > 1:
+            costs.coded(budget, arguments, keywords)
+        elif arguments and isinstance(arguments[0], int):
+            budget.made(max(0, arguments[0]))
+        elif arguments and isinstance(arguments[0], (bytes, bytearray)):
+            budget.copied(arguments[0])
+        elif arguments:
+            return kind(budget.weigh(budget.items(arguments[0])))
         return kind(*arguments, **keywords)
 
     return call
 
 
-BUILTINS["bytes"], BUILTINS["bytearray"] = Native("bytes", _bytes(bytes)), Native("bytearray", _bytes(bytearray))
+native("bytes")(_bytes(bytes))
+native("bytearray")(_bytes(bytearray))

@@ -9,15 +9,20 @@ from typing import Any
 from selfplay.judging.reading.budget import NotReadable, Unknown
 from selfplay.judging.reading.known import BUILTINS
 
+MAX_SCOPES = 20  # a name is looked for in each
+
 
 class Scope:
     """Names of one function or module, inside an outer scope."""
 
-    __slots__ = ("names", "outer")
+    __slots__ = ("depth", "names", "outer")
 
     def __init__(self, names: dict[str, Any] | None = None, outer: Scope | None = None) -> None:
         self.names: dict[str, Any] = {} if names is None else names
         self.outer = outer
+        self.depth: int = outer.depth + 1 if outer else 0
+        if self.depth > MAX_SCOPES:
+            raise NotReadable("budget", f"functions inside one another more than {MAX_SCOPES} deep")
 
     def find(self, name: str) -> Any:
         scope: Scope | None = self

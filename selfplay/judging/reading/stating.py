@@ -47,12 +47,14 @@ class Statements(Symbolic):
 
     def __init__(self, text: str, entry_point: str, budget: Budget, limit: int) -> None:
         super().__init__(budget)
-        self.text, self.lines = text, text.split("\n")
+        self.lines = text.encode(errors="replace").split(b"\n")
         self.entry = EntryPoint(entry_point, budget)
         self.limit = self.room = limit
         self.helpers: set[Function] = set()
         self.under = []
         self.stated: list[Stated] = []
+        self.refused: set[Stated] = set()
+        self._sizes: dict[ast.stmt, int] = {}
         self.statement: ast.stmt = ast.Pass()
         self._sources: dict[ast.stmt, str] = {}
 
@@ -60,17 +62,19 @@ class Statements(Symbolic):
         """The text of a statement, without its indentation, as far as it is kept."""
         if node not in self._sources:
             lines = self.lines[node.lineno - 1 : node.end_lineno]
-            lines[-1] = lines[-1].encode(errors="replace")[: node.end_col_offset].decode(errors="replace")
-            lines[0] = lines[0].encode(errors="replace")[node.col_offset :].decode(errors="replace")
-            text = "\n".join(lines)
+            lines[-1] = lines[-1][: node.end_col_offset]
+            lines[0] = lines[0][node.col_offset :]
+            text = b"\n".join(lines).decode(errors="replace")
             self._sources[node] = text if len(text) <= MAX_SOURCE else f"{text[:MAX_SOURCE]} ..."
         return self._sources[node]
 
     def add(self, condition: Condition | None, reason: str = "", detail: str = "") -> None:
         """Enter what the current statement states; a loop's refusal counts once."""
         stated = Stated(self.source(self.statement), condition, reason, detail)
-        if condition is None and stated in self.stated:
-            return
+        if condition is None:
+            if stated in self.refused:
+                return
+            self.refused.add(stated)
         if not self.room:
             raise Full
         self.room -= 1
@@ -128,12 +132,13 @@ class Statements(Symbolic):
 
     def minor(self, error: NotReadable) -> bool:
         """Whether a refusal concerns one statement alone."""
-        if error.reason in GRAVE or kind_of(error) == "undefined":
-            return False
-        return error.reason != "budget" or self.budget.left >= 0
+        return error.reason not in GRAVE and kind_of(error) != "undefined"
 
     def leave_out(self, statement: ast.stmt, scope: Scope, error: NotReadable) -> None:
         """Go on without a statement; refuses one that may replace the function under test."""
+        if statement not in self._sizes:
+            self._sizes[statement] = sum(1 for _ in ast.walk(statement))
+        self.budget.spend(self._sizes[statement])
         bound, _ = names_of([statement], scope)
         if self.entry.name in bound:
             refuse("patched", self.entry.name)

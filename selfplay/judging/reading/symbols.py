@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from selfplay.judging.calls import call_text
-from selfplay.judging.reading.budget import Budget, Lazy, NotReadable, Unknown
+from selfplay.judging.reading.budget import WRITING, Budget, Lazy, NotReadable, Unknown
 from selfplay.judging.reading.known import ExceptionType, Native, type_names
 from selfplay.judging.reading.normal import Term, joined, make
 from selfplay.judging.reading.opaque import Spoiled
@@ -42,11 +42,13 @@ LAZY = frozenset({"reversed", "zip", "enumerate", ".values", ".items", ".keys"})
 
 def text_of(value: Any, budget: Budget) -> str:
     """Canonical text of plain data; raises NotReadable for what is unknown, no data, or too large."""
-    budget.weigh(value)
+    budget.weigh(value, WRITING)
     try:
-        return encode(value, strict=True)
+        text = encode(value, strict=True)
     except ValueError as error:
         raise NotReadable("unsupported", str(error)) from None
+    budget.made(len(text))
+    return text
 
 
 class EntryPoint(Unknown):
@@ -70,12 +72,12 @@ class EntryPoint(Unknown):
         for name in keywords:
             if not name.isidentifier():
                 refuse("keywords", self.name, name=name)
-        self.budget.weigh(arguments)
-        self.budget.weigh(keywords)
+        self.budget.weigh([*arguments, *keywords.values()], WRITING)
         try:
             text = call_text(arguments, keywords)
         except ValueError as error:
             raise NotReadable("unsupported", str(error)) from None
+        self.budget.made(len(text))
         result = Result(self, ("result", text))
         self.calls.append(result)
         return result

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from selfplay.judging.reading.budget import Budget, NotReadable
+from selfplay.judging.reading.budget import FUNCTION_STEPS, Budget, NotReadable, module_steps
 from selfplay.judging.reading.copies import without_copies
 from selfplay.judging.reading.expressions import ERRORS
 from selfplay.judging.reading.fixtures import Fixtures, arguments_of, is_fixture
@@ -36,8 +36,6 @@ from selfplay.judging.reading.stating import Full, Stated
 from selfplay.judging.reading.unittests import Base, TestSelf
 
 MAX_TEXT = 1 << 20
-FUNCTION_STEPS = 500_000
-MODULE_STEPS = 1_500_000
 
 
 @dataclass(slots=True)
@@ -65,10 +63,9 @@ class Module(Fixtures):
     """One test module while it is read: its names, tests and what they state."""
 
     def __init__(self, text: str, entry_point: str, limit: int, helpers: str = "") -> None:
-        super().__init__(text, entry_point, Budget(FUNCTION_STEPS), limit)
+        super().__init__(text, entry_point, Budget(module_steps(text)), limit)
         self.tree = parse(text)
         self.salvaged = 0
-        self.steps = MODULE_STEPS
         self.globals = Scope({"__name__": "tests", **ASSUMED, "super": Base()})
         self.fixtures = {}
         self.classes: dict[str, ast.ClassDef] = {}
@@ -143,9 +140,9 @@ class Module(Fixtures):
         return self.stated or [Stated(self.source(unit.node), None, *why(refusal("nothing", self.entry.name)))]
 
     def _fresh(self) -> None:
-        self.steps -= FUNCTION_STEPS - max(0, self.budget.left)
-        self.budget = self.entry.budget = Budget(min(FUNCTION_STEPS, self.steps))
+        self.budget.begin(FUNCTION_STEPS)
         self.stated = []
+        self.refused.clear()
         self.under.clear()
         self.entry.calls.clear()
 
