@@ -23,7 +23,7 @@ from selfplay.judging.values import dump, load, number
 
 Term = tuple[Any, ...]
 
-MAX_CALLS = 16  # of the entry point, in one case
+MAX_CALLS = 64  # of the entry point, in one case
 MAX_LETTERS = 1 << 20  # of constants, in one condition
 
 TRUE: Term = ("data", "true")

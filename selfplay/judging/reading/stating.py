@@ -75,9 +75,9 @@ class Statements(Symbolic):
             if stated in self.refused:
                 return
             self.refused.add(stated)
-        if not self.room:
+        self.room -= 1 + (len(condition.further) if condition else 0)
+        if self.room < 0:
             raise Full
-        self.room -= 1
         self.stated.append(stated)
 
     def state(self, value: Any) -> None:

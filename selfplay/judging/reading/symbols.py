@@ -136,6 +136,8 @@ class Result(Unknown):
     def _data(self, value: Any) -> Result:
         if isinstance(value, Native):
             refuse("on_value", self.entry.name, name=f"a comparison with {value.name}")
+        if type(value) in (list, tuple) and any(isinstance(item, Unknown) for item in value):
+            return display(self.entry, value)
         return Result(self.entry, ("data", text_of(value, self.entry.budget)))
 
     def then(self, name: str, *others: Any) -> Any:
@@ -261,6 +263,15 @@ _SPECIAL: dict[str, Callable[[Result, list[Any], dict[str, Any]], Any]] = {
     "type": _type,
     "print": _nothing,
 }
+
+
+def display(entry: EntryPoint, items: Sequence[Any]) -> Any:
+    """A list or tuple of which some items are results, as one."""
+    result = next((item for item in items if isinstance(item, Result)), None)
+    if result is None:
+        refuse("mixed", entry.name, what="other values")
+    name = "[,]" if isinstance(items, list) else "(,)"
+    return result.over(items, lambda *terms: ("call", name, *terms))
 
 
 def calls_of(term: Term) -> Iterator[str]:

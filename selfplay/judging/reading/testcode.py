@@ -118,7 +118,7 @@ class Module(Fixtures):
                 unit.stated = [Stated(self.source(unit.node), None, *why(refusal("known", self.entry.name)))]
             self.loose += self.empty
         units = sorted([*self.loose, *(unit for unit, _ in self.tests.values())], key=lambda unit: unit.node.lineno)
-        if not self.room:
+        if self.room < 0:
             unit = next((unit for unit in units if not unit.stated), units[-1])
             unit.stated = [*unit.stated, Stated("", None, *why(refusal("too_many", limit=self.limit)))]
         return [unit for unit in units if unit.stated]
