@@ -28,7 +28,7 @@ OPERATORS = {
     "BitOr": "|", "BitAnd": "&", "BitXor": "^",
 }  # fmt: skip
 FUNCTIONS = frozenset(
-    "len sorted reversed set list tuple sum min max abs str int float bool any all zip enumerate range ord chr repr".split()
+    "len sorted reversed set list tuple sum min max abs str int float bool any all prod zip enumerate range ord chr repr".split()
 )
 SAME_AS = {"frozenset": "set", "fabs": "abs"}
 METHODS = frozenset(
@@ -153,6 +153,8 @@ class Result(Unknown):
     def compare(self, operator: str, other: Any, flipped: bool) -> Any:
         if isinstance(other, (Approx, Kind)):
             return other.compare(operator, self, not flipped)
+        if operator == "is_not" and not (other is None or other is True or other is False):
+            return True  # of another object; that a program gives back the very list it was given, no value tells
         if operator in _NEGATIVE:
             found = self.compare(_NEGATIVE[operator], other, flipped)
             return found.negated() if isinstance(found, Unknown) else not found
