@@ -2,7 +2,8 @@
 
 `screen` needs no execution: duplicates, arguments outside the problem's domain, tolerances that allow anything,
 exceptions that nobody demanded. `admit` has seen the reference run: a case counts if the reference passes it within a
-share of the time limit and if it would refuse most outputs near the reference's. Contradicting cases need no rule of
+share of the time limit, if it would refuse most outputs near the reference's and most of its outputs on other inputs,
+and if it states more than the suite's earlier cases on the same input (strength.py). Contradicting cases need no rule of
 their own where there is a reference: at most one of them can pass. Nothing is dropped silently, everything refused
 carries its reason.
 """
@@ -11,29 +12,50 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 
 from selfplay.game.problems import Problem
+from selfplay.judging.calls import call_of, folded
 from selfplay.judging.cases import Case, Execution, Limits, Refusal
-from selfplay.judging.compare import check, holds
+from selfplay.judging.compare import check
 from selfplay.judging.domain import in_domain, returns
 from selfplay.judging.equality import Mismatch, canonical
-from selfplay.judging.perturb import rejected_share
 from selfplay.judging.reading import Reading
-from selfplay.judging.values import Tree, decode, load, number
+from selfplay.judging.steps import Steps
+from selfplay.judging.strength import Earlier, is_exact, is_vacuous
+from selfplay.judging.values import Tree, load, number
+from selfplay.judging.views import reduced
 
 MAX_RELATIVE = 1e-2
 MAX_ABSOLUTE = 1e-2  # times the size of the expected number where that is above 1
 WEAK = ("isinstance", "type_is", "bool", "has", "len", "any", "all")  # views that leave little of a result
 
 
+MAX_WEIGHED = 100_000  # characters of a right output, or of those of a case's calls, that are tried with changes
+CASE_STEPS = 500_000  # for trying one case on other outputs
+SUITE_STEPS = 3_000_000
+SAMPLES = 40
+SAMPLE_BYTES = 2_000
+
+
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """The cases that count, and those that do not with their reasons."""
+    """What was decided on each case: None where it counts, else why it does not."""
 
-    admitted: tuple[Case, ...]
-    refused: tuple[Refusal, ...]
+    cases: tuple[Case, ...]
+    refusals: tuple[Refusal | None, ...]
+
+    @property
+    def admitted(self) -> tuple[Case, ...]:
+        """The cases that count."""
+        return tuple(case for case, refusal in zip(self.cases, self.refusals, strict=True) if refusal is None)
+
+    @property
+    def refused(self) -> tuple[Refusal, ...]:
+        """Why the others do not, in order."""
+        return tuple(refusal for refusal in self.refusals if refusal is not None)
 
 
 def screen(
@@ -53,7 +75,7 @@ def screen(
     kept: list[Case] = []
     refused = list(reading.refused)
     for case in reading.cases:
-        own = identity(case)
+        own = identity(case, problem.signature)
         reason, detail = ("duplicate", "") if own in seen else _flaw(problem, case, trust_reference)
         if not reason and (case.arguments, case.view) in contested:
             reason, detail = "conflict", "another case expects something else, and no reference settles it"
@@ -65,9 +87,11 @@ def screen(
     return tuple(kept), tuple(refused)
 
 
-def identity(case: Case) -> tuple[object, ...]:
-    """What makes two cases one: their key, where expected values that are equal in Python count as the same."""
-    return (case.calls, case.operator, _expected(case), case.view, case.tolerance)
+def identity(case: Case, signature: str = "") -> tuple[object, ...]:
+    """What makes two cases one: their key, where expected values that are equal in Python count as the same, keywords
+    as the positional arguments that `signature` makes them, and steps of a view that change nothing as not there."""
+    calls = tuple(folded(call, signature) for call in case.calls) if case.operator != "stdout" else case.calls
+    return (calls, case.operator, _expected(case), reduced(case.view), case.tolerance)
 
 
 def _expected(case: Case) -> str:
@@ -95,7 +119,8 @@ def _flaw(problem: Problem, case: Case, trust_reference: bool) -> tuple[str, str
     if not trust_reference:
         if case.operator == "raises" and not _demanded(problem, json.loads(case.expected)):
             return "exception", f"the problem does not ask for {case.expected}"
-        if not in_domain(problem, decode(case.arguments), annotated=case.operator != "raises"):
+        annotated = case.operator != "raises"
+        if not all(in_domain(problem, *call_of(call), annotated=annotated) for call in case.calls):
             return "domain", "the arguments are not ones that the problem allows"
     if case.operator == "approx" and not _bounded(case):
         return "tolerance", f"a tolerance of {case.tolerance} allows too much"
@@ -111,24 +136,26 @@ def _demanded(problem: Problem, names: Sequence[str]) -> bool:
 
 
 def _bounded(case: Case) -> bool:
+    """Whether the tolerance is small beside every number that is expected, the smallest one too."""
     relative, absolute = case.tolerance
-    return relative <= MAX_RELATIVE and absolute <= MAX_ABSOLUTE * max(1.0, _size(load(case.expected)))
+    return relative <= MAX_RELATIVE and all(absolute <= MAX_ABSOLUTE * size for size in _sizes(load(case.expected)))
 
 
-def _size(tree: Tree) -> float:
-    """The largest number in a tree, by its distance from zero."""
+def _sizes(tree: Tree) -> Iterator[float]:
+    """The distance from zero of every number that a tolerance widens, at least 1. Infinities and NaN are near nothing."""
     value = number(tree)
     if value is not None:
-        return min(abs(value), 1e300)
-    if type(tree) is not list:
-        return 0.0
-    parts = [part for pair in tree[1:] for part in pair[1:]] if tree[0] == "d" else tree[1:]
-    return max((_size(part) for part in parts if not isinstance(part, str)), default=0.0)
+        size = abs(value) if isinstance(value, complex) else min(abs(value), 1e300) if value == value else 1.0
+        if not isinstance(value, (float, complex)) or isfinite(size):
+            yield max(1.0, size)
+    elif type(tree) is list and tree[0] in ("l", "t", "d"):
+        for part in tree[1:]:
+            yield from _sizes(part[1] if tree[0] == "d" else part)
 
 
 def _looks_vacuous(problem: Problem, case: Case) -> bool:
     """Without a reference: judged around the expected value, or by the kind of the assertion."""
-    if case.operator == "raises":
+    if case.operator in ("raises", "satisfies"):
         return False
     if case.operator in ("truthy", "falsy"):
         if case.view:
@@ -141,47 +168,79 @@ def _looks_vacuous(problem: Problem, case: Case) -> bool:
     return is_vacuous(case, load(case.expected))
 
 
-def is_vacuous(case: Case, right: Tree) -> bool:
-    """Whether the case refuses no more than half of the outputs near a right one."""
-    if case.operator == "==" and not case.view:
-        return False
-    return rejected_share(lambda other: holds(case, other), right) <= 0.5
-
-
 def admit(
     problem: Problem,
     cases: Sequence[Case],
-    reference_executions: Sequence[Execution] | None,
-    share: float = 0.5,
+    ran: Mapping[str, Execution] | None,
     limits: Limits | None = None,
+    share: float = 0.5,
+    samples: Sequence[Tree] = (),
 ) -> Admission:
-    """The cases that the reference passes within `share` of the CPU limit, and that are not vacuous at its result.
+    """The cases of one suite, in their order, that the reference passes within `share` of the CPU limit, that are not
+    vacuous at its result, and that state something that those before them do not.
 
-    `reference_executions` has one execution per case, in order; None where the problem has no reference: then every
-    screened case is admitted.
+    `ran` maps the arguments of every call to what the reference did; None where the problem has no reference: then
+    every screened case is admitted. `samples` are other outputs, see samples_of().
     """
-    if reference_executions is None:
-        return Admission(tuple(cases), ())
-    seconds = share * (limits or Limits()).cpu_seconds
-    admitted: list[Case] = []
-    refused: list[Refusal] = []
-    for case, execution in zip(cases, reference_executions, strict=True):
-        reason, detail = _verdict(case, execution, seconds)
-        if reason:
-            refused.append(Refusal(case.name, case.source, reason, detail))
-        else:
-            admitted.append(case)
-    return Admission(tuple(admitted), tuple(refused))
+    if ran is None:
+        return Admission(tuple(cases), (None,) * len(cases))
+    trial = _Trial(ran, share * (limits or Limits()).cpu_seconds, samples, Earlier(cases, problem.signature))
+    return Admission(tuple(cases), tuple(trial.refusal(case) for case in cases))
 
 
-def _verdict(case: Case, execution: Execution, seconds: float) -> tuple[str, str]:
-    verdict = check(case, execution)
-    if verdict == "infra_error":
-        return "infra_error", "the box failed on the reference"
-    if verdict != "passed":
-        return "reference", f"the reference does not pass it: {verdict}"
-    if execution.seconds > seconds:
-        return "slow", f"the reference takes {execution.seconds:.2f} s, {seconds:.2f} s are allowed"
-    if case.operator not in ("stdout", "raises") and is_vacuous(case, load(execution.value)):
-        return "vacuous", "most outputs near the reference's would pass"
-    return "", ""
+class _Trial:
+    """The cases of one suite before the reference and the cases that were admitted."""
+
+    def __init__(self, ran: Mapping[str, Execution], seconds: float, samples: Sequence[Tree], earlier: Earlier) -> None:
+        self.ran, self.seconds, self.samples, self.earlier = ran, seconds, samples, earlier
+        self.left = SUITE_STEPS
+
+    def refusal(self, case: Case) -> Refusal | None:
+        """Why a case does not count; None where it does."""
+        executions = [self.ran[call] for call in case.calls]
+        steps = Steps(min(CASE_STEPS, self.left))
+        given = steps.left
+        try:
+            reason, detail = self._flaw(case, executions) or self._weakness(case, executions, steps) or ("", "")
+        except Mismatch:
+            reason, detail = "vacuous", "what it refuses takes too long to find out"
+        self.left -= given - max(0, steps.left)
+        return Refusal(case.name, case.source, reason, detail) if reason else None
+
+    def _flaw(self, case: Case, executions: Sequence[Execution]) -> tuple[str, str] | None:
+        verdict = check(case, *executions)
+        slowest = max(execution.seconds for execution in executions)
+        if verdict == "infra_error":
+            return "infra_error", "the box failed on the reference"
+        if verdict != "passed":
+            return "reference", f"the reference does not pass it: {verdict}"
+        if slowest > self.seconds:
+            return "slow", f"the reference takes {slowest:.2f} s, {self.seconds:.2f} s are allowed"
+        return None
+
+    def _weakness(self, case: Case, executions: Sequence[Execution], steps: Steps) -> tuple[str, str] | None:
+        if case.operator not in ("stdout", "raises") and not is_exact(case):
+            size = sum(len(execution.value) for execution in executions)
+            if size > MAX_WEIGHED:
+                return "vacuous", f"an output of {size} characters counts only where all of it is expected (==)"
+            if is_vacuous(case, *(load(one.value) for one in executions), samples=self.samples, steps=steps):
+                return "vacuous", "most outputs near the reference's, or on other inputs, would pass"
+        if not self.earlier.adds(case, executions, self.samples, steps):
+            return "duplicate", "earlier cases on the same input refuse all that it refuses"
+        return None
+
+
+def samples_of(executions: Iterable[Execution], limit: int = SAMPLES) -> tuple[Tree, ...]:
+    """Up to `limit` small outputs, each once: what the reference returned on other inputs (the suite's other cases',
+    probes.py's), what wrong programs returned. With them a case is asked whether it refuses what perturbing one right
+    output does not think of."""
+    found: dict[str, Tree] = {}
+    for execution in executions:
+        if len(found) >= limit:
+            break
+        if execution.status == "returned" and len(execution.value) <= SAMPLE_BYTES:
+            try:
+                found.setdefault(execution.value, load(execution.value))
+            except ValueError:  # what a stdin program printed, or what nobody can read
+                continue
+    return tuple(found.values())

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import operator
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from selfplay.judging.cases import Case, Execution, Verdict
@@ -42,7 +43,7 @@ def check(case: Case, *executions: Execution) -> Verdict:
         trees = [load(execution.value) for execution in executions]
     except ValueError:
         return "error"
-    return _verdict(satisfied(case.expected, trees))
+    return _verdict(holds(case, *trees))
 
 
 _WORST: tuple[Verdict, ...] = ("infra_error", "not_collected", "timeout", "error")
@@ -69,21 +70,24 @@ def _verdict(passed: bool) -> Verdict:
     return "passed" if passed else "failed"
 
 
-def holds(case: Case, tree: Tree) -> bool:
-    """Whether the returned `tree` is what the case (neither `raises` nor `stdout`, of one call) expects."""
+def holds(case: Case, *trees: Tree, steps: Steps | None = None) -> bool:
+    """Whether the returned trees, one per call, are what the case (neither `raises` nor `stdout`) expects."""
+    steps = steps or Steps()
     if case.operator == "satisfies":
-        return satisfied(case.expected, [tree])
+        return satisfied(case.expected, trees, steps)
     try:
-        steps = Steps()
-        seen = view(case.view, tree, steps)
+        seen = view(case.view, trees[0], steps)
         if case.operator in ("truthy", "falsy"):
             return truth(seen) == (case.operator == "truthy")
-        expected = load(case.expected)
+        expected = _loaded(case.expected)
         if case.operator in _ORDERINGS:
             return order(seen, expected, _ORDERINGS[case.operator], steps)
         return _OPERATORS[case.operator](seen, expected, case.tolerance)
     except (Mismatch, RecursionError):
         return False
+
+
+_loaded = lru_cache(maxsize=64)(load)
 
 
 _ORDERINGS: dict[str, Callable[[Any, Any], bool]] = {

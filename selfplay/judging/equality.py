@@ -287,11 +287,14 @@ def _in_range(a: Tree, b: Tree) -> bool:
 def order(a: Tree, b: Tree, test: Callable[[Any, Any], bool], steps: Steps | None = None) -> bool:
     """Python's ordering: numbers, texts, bytes, sequences item by item, sets by inclusion; else Mismatch."""
     steps = steps or Steps()
+    steps.spend(2)
     if tag_of(a) in ("l", "t"):
         found = _deciding(a, b, steps)
         if found is None:
             return test(0, 0)
         a, b = found
+    steps.weigh(a)
+    steps.weigh(b)
     x, y = number(a), number(b)
     if x is not None and y is not None and not isinstance(x, complex) and not isinstance(y, complex):
         return test(x, y)
@@ -301,8 +304,6 @@ def order(a: Tree, b: Tree, test: Callable[[Any, Any], bool], steps: Steps | Non
     if left in ("b", "B") and right in ("b", "B"):
         return test(a[1], b[1])
     if left in SETS and right in SETS:
-        steps.weigh(a)
-        steps.weigh(b)
         return _order_sets(items(a), items(b), test)
     raise Mismatch("not comparable")
 

@@ -52,6 +52,12 @@ def _ordering(test: Callable[[Tree, Tree], bool]) -> Function:
     return lambda steps, a, b: order(a, b, test, steps)
 
 
+def _contained(steps: Steps, a: Tree, b: Tree) -> bool:
+    if type(b) is list:
+        steps.spend(len(b) * (2 if type(a) is list else 1) // 2)
+    return member(a, b)
+
+
 def _is(steps: Steps, a: Tree, b: Tree) -> Tree:
     """Whether two are the same of None, True and False; of other values nobody knows."""
     if not any(single is None or type(single) is bool for single in (a, b)):
@@ -152,8 +158,8 @@ FUNCTIONS: dict[str, tuple[int, int, Function]] = {  # name: least arguments, mo
     ">=": (2, 2, _ordering(operator.ge)),
     "is": (2, 2, _is),
     "is not": (2, 2, lambda steps, a, b: not _is(steps, a, b)),
-    "in": (2, 2, lambda steps, a, b: member(a, b)),
-    "not in": (2, 2, lambda steps, a, b: not member(a, b)),
+    "in": (2, 2, _contained),
+    "not in": (2, 2, lambda steps, a, b: not _contained(steps, a, b)),
     **{name: (2, 2, scalars.on_numbers(function)) for name, function in scalars.ARITHMETIC.items()},
     "+": (2, 2, _add),
     "*": (2, 2, _multiply),

@@ -73,7 +73,7 @@ class Judge:
         jobs = [Job(p.entry_point, _reference(p), tuple(cases), p.imports, _reference(p)) for p, cases in asked]
         executions = self.executions(jobs)
         return [
-            admit(problem, cases, rows[0] if rows else None, share, self.limits)
+            admit(problem, cases, _by_call(cases, rows), self.limits, share)
             for (problem, cases), rows in zip(asked, executions, strict=True)
         ]
 
@@ -113,6 +113,11 @@ class Judge:
             task.inputs[case],
             task.source,
         )
+
+
+def _by_call(cases: Sequence[Case], rows: Sequence[Sequence[Execution]]) -> dict[str, Execution] | None:
+    """What the reference did, by the arguments of a call; None without a reference."""
+    return {case.arguments: one for case, one in zip(cases, rows[0], strict=True)} if rows else None
 
 
 def _tasks(job: Job, limits: Limits) -> Iterable[Task]:

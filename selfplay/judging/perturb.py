@@ -1,12 +1,20 @@
-"""Outputs near a right one: the battery that tells a test that checks something from one that checks nothing."""
+"""Outputs near a right one: the battery that tells a test that checks something from one that checks nothing.
+
+`perturbed` is coarse and even-handed: the share of it that a test refuses says whether it checks anything. `variants` is
+fine: what one test refuses in it and another does not is what the one states beyond the other.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+import math
+from collections.abc import Collection, Iterator
+from itertools import islice
 
 from selfplay.judging.equality import equal
+from selfplay.judging.scalars import tree_of
 from selfplay.judging.values import Tree, integer, number
+
+PLACES = 40  # of a value that are changed, one at a time
 
 
 def perturbed(tree: Tree) -> list[Tree]:
@@ -30,7 +38,7 @@ def _variations(tree: Tree) -> Iterator[Tree]:
     elif tree[0] in ("l", "t"):
         yield from _sequences(tree)
     elif tree[0] in ("s", "z"):
-        yield from ([tree[0], *tree[2:]], [tree[0], *tree[1:], 987654321], [tree[0]], [tree[0], *tree[1:-1]])
+        yield from ([tree[0]], [tree[0], *tree[1:], 987654321], *islice(_without_one(tree), 8))
     elif tree[0] == "d":
         yield from _dictionaries(tree)
     else:
@@ -78,7 +86,85 @@ def _other(tree: Tree) -> Tree:
     return perturbed(tree)[0]
 
 
-def rejected_share(accepts: Callable[[Any], bool], tree: Tree) -> float:
-    """The share of outputs near `tree` that a test refuses."""
-    others = perturbed(tree)
-    return sum(not accepts(other) for other in others) / len(others)
+def _without_one(tree: Tree) -> Iterator[Tree]:
+    for position in range(1, len(tree)):
+        yield [*tree[:position], *tree[position + 1 :]]
+
+
+def variants(tree: Tree, places: Collection[int] = ()) -> Iterator[Tree]:
+    """Outputs that one test may tell from `tree` and another not: perturbed ones, equals of other types, small steps,
+    a change in each of up to 40 places, those at the indices `places` among them. Not all differ from `tree`."""
+    yield from perturbed(tree)
+    yield from islice(_twins(tree), PLACES)
+    yield from _changed(tree, PLACES, frozenset(islice(places, PLACES)))
+    yield from _rearranged(tree)
+
+
+def _twins(tree: Tree) -> Iterator[Tree]:
+    """What is equal, or would be but for its type."""
+    value = number(tree)
+    if value is not None:
+        if not isinstance(value, complex) and math.isfinite(value) and abs(value) < 2**53:
+            yield from (["f", repr(float(value))], integer(int(value)), bool(value))
+    elif type(tree) is list and tree[0] in _TWIN_TAGS:
+        yield [_TWIN_TAGS[tree[0]], *tree[1:]]
+        for position in _positions(tree, PLACES, frozenset()):
+            for twin in _twins(tree[position]) if tree[0] in ("l", "t") else ():
+                yield [*tree[:position], twin, *tree[position + 1 :]]
+
+
+_TWIN_TAGS = {"l": "t", "t": "l", "s": "z", "z": "s", "b": "B", "B": "b"}
+
+
+def _positions(tree: Tree, most: int, named: frozenset[int]) -> list[int]:
+    """Positions of items, evenly spread where there are more than `most`, and the named ones."""
+    count = len(tree) - 1
+    spread = {1 + number * count // most for number in range(most)} if count > most else set(range(1, count + 1))
+    return sorted(spread | {index % count + 1 for index in named if count and -count <= index < count})
+
+
+def _changed(tree: Tree, most: int, named: frozenset[int]) -> Iterator[Tree]:
+    """The value with one of its smallest parts changed a little."""
+    tag = tree[0] if type(tree) is list else ""
+    if type(tree) is str:
+        for position in _positions([None, *tree], most, named):
+            before, character, after = tree[: position - 1], tree[position - 1], tree[position:]
+            yield f"{before}{'b' if character == 'a' else 'a'}{after}"
+            if character.swapcase() != character:
+                yield f"{before}{character.swapcase()}{after}"
+    elif tag in ("l", "t", "d") and len(tree) > 1:
+        chosen = _positions(tree, most, named)
+        for position in chosen:
+            part = tree[position][1] if tag == "d" else tree[position]
+            for other in _changed(part, max(1, most // len(chosen)), named):
+                yield [*tree[:position], [tree[position][0], other] if tag == "d" else other, *tree[position + 1 :]]
+    elif number(tree) is not None:
+        yield from _stepped(number(tree))
+    else:
+        yield from perturbed(tree)[:most]
+
+
+def _stepped(value: int | float | complex | None) -> Iterator[Tree]:
+    if isinstance(value, (complex, type(None))):
+        return
+    if isinstance(value, int) and abs(value) < 2**53:
+        yield from (integer(value + step) for step in (1, -1, 2, -3, 7, -25, 100, 1000))
+        yield from (tree_of(value + step) for step in (0.4, -0.4, 0.6))
+    elif isinstance(value, float) and math.isfinite(value):
+        for step in (1e-9, 1e-6, 1e-4, 1e-3, 1e-2, 0.4, 7.0):
+            yield from (tree_of(value + step), tree_of(value - step), tree_of(value * (1 + step)))
+
+
+def _rearranged(tree: Tree) -> Iterator[Tree]:
+    """The items in other orders, one left out, one twice; a dictionary's entries likewise."""
+    tag = tree[0] if type(tree) is list else ""
+    if tag in ("s", "z"):
+        yield from islice(_without_one(tree), PLACES)
+    elif tag in ("l", "t", "d") and len(tree) > 2:
+        yield [tag, *tree[:0:-1]]
+        for position in _positions(tree, PLACES // 2, frozenset())[:-1]:
+            before, one, after = tree[:position], tree[position], tree[position + 1 :]
+            yield [*before, *after]
+            yield [*before, *after[:1], one, *after[1:]]
+            if tag != "d":
+                yield [*before, one, one, *after]

@@ -29,17 +29,17 @@ from selfplay.judging.equality import (
     truth,
 )  # fmt: skip
 from selfplay.judging.scalars import number_of, text_of, tree_of, whole_of
-from selfplay.judging.steps import CHARACTERS, Steps
+from selfplay.judging.steps import CHARACTERS, PARTS, Steps
 from selfplay.judging.values import Tree, dump, integer, number, whole
 
 
 def parts(steps: Steps, tree: Tree) -> list[Tree]:
     """The items that iterating gives, those of a set in any order; raises Mismatch where Python cannot iterate."""
     if type(tree) is str:
-        steps.spend(len(tree))
+        steps.spend(1 + len(tree) // PARTS)
         return list(tree)
     tag = tag_of(tree)
-    steps.spend(len(tree) if tag in HOLDING or tag == "d" else 1)
+    steps.spend(1 + len(tree) // PARTS if tag in HOLDING or tag == "d" else 1)
     if tag in ("s", "z"):
         return distinct(steps, tree[1:])
     if tag in HOLDING:
@@ -47,7 +47,7 @@ def parts(steps: Steps, tree: Tree) -> list[Tree]:
     if tag == "d":
         return distinct(steps, [key for key, _ in tree[1:]])
     if tag in ("b", "B"):
-        steps.spend(len(tree[1]))
+        steps.spend(1 + len(tree[1]) // PARTS)
         return list(bytes.fromhex(tree[1]))
     if tag == "r":
         return _range_items(steps, tree)
@@ -71,7 +71,7 @@ def _range_items(steps: Steps, tree: Tree) -> list[Tree]:
     bounds = [whole(part) for part in tree[1:]]
     steps.spend(sum(bound.bit_length() for bound in bounds) // CHARACTERS)
     length = range_key(tree)[0]
-    steps.spend(length * (1 + max(bound.bit_length() for bound in bounds) // 8 // CHARACTERS))
+    steps.spend(length // 4 + length * max(bound.bit_length() for bound in bounds) // 4 // CHARACTERS)
     return [integer(value) for value in range(*bounds)]
 
 
@@ -79,6 +79,7 @@ def distinct(steps: Steps, trees: list[Tree]) -> list[Tree]:
     """Each value once, the first of equal ones, in order."""
     found: dict[str, Tree] = {}
     for tree in trees:
+        steps.spend()
         steps.weigh(tree)
         found.setdefault(canonical(tree), tree)
     return list(found.values())
@@ -143,13 +144,18 @@ def in_sorted_order(steps: Steps, tree: Tree, reverse: Tree = False) -> Tree:
     """sorted(tree, reverse=reverse)."""
     values = _comparable(steps, tree)
     down = truth(reverse)
-    if all(type(value) is int for value in values) or all(type(value) is str for value in values):
-        steps.spend(len(values))
+    if _of_one_kind(values):
+        steps.spend(len(values) // PARTS)
         return ["l", *sorted(values, reverse=down)]
     found = sorted(values, key=functools.partial(_Ordered, steps), reverse=down)
     if shuffled(tree):
         _require_no_ties(found)
     return ["l", *found]
+
+
+def _of_one_kind(values: Sequence[Tree]) -> bool:
+    """Whether Python's own comparison will do: all are small integers, or all are texts."""
+    return all(type(value) is int for value in values) or all(type(value) is str for value in values)
 
 
 def _comparable(steps: Steps, tree: Tree) -> list[Tree]:
@@ -179,6 +185,8 @@ def extreme(best: Callable[..., Any]) -> Callable[..., Tree]:
 
     def choose(steps: Steps, *trees: Tree) -> Tree:
         values = _comparable(steps, trees[0]) if len(trees) == 1 else trees
+        if _of_one_kind(values):
+            return best(values)
         found = best(values, key=functools.partial(_Ordered, steps))
         if len(trees) == 1 and shuffled(trees[0]):
             _require_no_ties([found, *(values[position] for position in positions(found, values))])

@@ -1,6 +1,6 @@
 """What it may cost to look at a returned value: one budget of steps for each comparison.
 
-A step is about a microsecond of work, or some forty bytes of memory. Work is paid for by the size of what it reads and
+A step is about a microsecond of work, or some hundred bytes of memory. Work is paid for by the size of what it reads and
 makes, before it is done; a comparison that runs out fails, as one that raises does. What passes over a value once
 (`equal`) is bounded by the size of the value itself and pays nothing.
 """
@@ -11,8 +11,9 @@ from collections.abc import Callable
 
 from selfplay.judging.values import Tree
 
-MAX_STEPS = 1_000_000
-CHARACTERS = 32  # of text, or hexadecimal digits, that one step reads or writes
+MAX_STEPS = 500_000
+CHARACTERS = 64  # of text, or hexadecimal digits, that one step reads or writes
+PARTS = 8  # of a list that one step passes over
 
 
 class Mismatch(ValueError):
@@ -41,7 +42,7 @@ class Steps:
         stack = [tree]
         while stack:
             parts = stack.pop()
-            self.spend(len(parts))
+            self.spend(1 + len(parts) // PARTS)
             for part in parts:
                 if type(part) is list:
                     stack.append(part)

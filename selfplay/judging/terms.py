@@ -20,9 +20,9 @@ where a generator would.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from selfplay.judging.equality import truth
 from selfplay.judging.functions import FUNCTIONS, apply
@@ -37,11 +37,11 @@ MAX_DEPTH = 60
 MAX_VARIABLES = 100
 
 
-def satisfied(text: str, results: Sequence[Tree]) -> bool:
+def satisfied(text: str, results: Sequence[Tree], steps: Steps | None = None) -> bool:
     """Whether a term is true of what the calls returned. Raises ValueError where `text` is no term for so many calls."""
     term = _checked(text, len(results))
     try:
-        return _Evaluation(results).holds(term)
+        return _Evaluation(results, steps or Steps()).holds(term)
     except (Mismatch, RecursionError):
         return False
 
@@ -111,28 +111,31 @@ def _is_variable(number: Any) -> bool:
 class _Evaluation:
     """The values of a checked term's parts."""
 
-    def __init__(self, results: Sequence[Tree]) -> None:
+    def __init__(self, results: Sequence[Tree], steps: Steps) -> None:
         self.results = results
-        self.steps = Steps()
+        self.steps = steps
         self.items: dict[int, Tree] = {}
 
     def value(self, term: Term) -> Tree:
-        self.steps.spend()
-        match term:
-            case ["call", name, *arguments]:
-                return self._call(name, arguments)
-            case ["item", number]:
-                return self.items[number]
-            case ["result", number]:
-                return self.results[number]
-            case ["data", tree]:
-                return tree
-            case ["and" | "or" as word, *terms]:
-                return self._shortcut(terms, word == "or")
-            case ["if", condition, yes, no]:
-                return self.value(yes if self.holds(condition) else no)
-            case _:
-                return self._comprehension(term)
+        """The tree that a term stands for; raises Mismatch."""
+        self.steps.spend(2)
+        return self._words[term[0]](self, term)
+
+    def _called(self, term: Term) -> Tree:
+        name, arguments = term[1], term[2:]
+        if name in ("any", "all") and arguments[0][0] == "for" and arguments[0][1] == "list":
+            return self._quantified(arguments[0], name == "any")
+        return apply(self.steps, name, *map(self.value, arguments))
+
+    def _chosen(self, term: Term) -> Tree:
+        return self.value(term[2] if self.holds(term[1]) else term[3])
+
+    def _shortcut(self, term: Term) -> Tree:
+        for part in term[1:-1]:
+            found = self.value(part)
+            if self._truth(found) == (term[0] == "or"):
+                return found
+        return self.value(term[-1])
 
     def holds(self, term: Term) -> bool:
         """The truth of a term's value."""
@@ -142,18 +145,6 @@ class _Evaluation:
         if type(tree) is list and tree[0] in ("I", "r"):  # of which all is read
             self.steps.weigh(tree)
         return truth(tree)
-
-    def _call(self, name: str, arguments: Sequence[Term]) -> Tree:
-        if name in ("any", "all") and arguments[0][0] == "for" and arguments[0][1] == "list":
-            return self._quantified(arguments[0], name == "any")
-        return apply(self.steps, name, *[self.value(argument) for argument in arguments])
-
-    def _shortcut(self, terms: Sequence[Term], wanted: bool) -> Tree:
-        for term in terms[:-1]:
-            found = self.value(term)
-            if self._truth(found) == wanted:
-                return found
-        return self.value(terms[-1])
 
     def _quantified(self, term: Term, wanted: bool) -> bool:
         """any() or all() of a generator. In the order of a set it may stop anywhere, so all of it must have a truth."""
@@ -175,6 +166,17 @@ class _Evaluation:
         if kind == "set":
             return set_of("s")(self.steps, ["l", *made])
         return ["list?" if rows.shuffled and len(made) > 1 else "l", *made]
+
+    _words: ClassVar[dict[str, Callable[[_Evaluation, Term], Tree]]] = {
+        "call": _called,
+        "item": lambda self, term: self.items[term[1]],
+        "result": lambda self, term: self.results[term[1]],
+        "data": lambda self, term: term[1],
+        "and": _shortcut,
+        "or": _shortcut,
+        "if": _chosen,
+        "for": _comprehension,
+    }
 
 
 class _Rows:

@@ -32,6 +32,27 @@ def steps(path: tuple[str, ...]) -> Iterator[tuple[str, str]]:
         yield name, next(parts) if name in WITH_ARGUMENT else ""
 
 
+def reduced(path: tuple[str, ...]) -> tuple[str, ...]:
+    """The view without steps that change nothing: what is done twice in a row, list() of a list, bool() of a truth."""
+    kept: list[tuple[str, str]] = []
+    for step in steps(path):
+        last = kept[-1] if kept else ("", "")
+        if not (step == last and step[0] in _ONCE) and last[0] not in _ALREADY.get(step[0], ()):
+            kept.append(step)
+    return tuple(part for name, argument in kept for part in ((name, argument) if name in WITH_ARGUMENT else (name,)))
+
+
+_ONCE = frozenset(
+    ["sorted", "set", "list", "tuple", "abs", "str", "int", "float", "bool", "lower", "upper", "strip", "round"]
+)
+_ALREADY = {
+    "list": ("sorted", "reversed"),
+    "bool": ("any", "all", "has", "isinstance", "type_is"),
+    "int": ("len", "count"),
+    "abs": ("len", "count"),
+}
+
+
 def view(path: tuple[str, ...], tree: Tree, budget: Steps | None = None) -> Tree:
     """The tree seen through all steps of `path`; raises Mismatch."""
     budget = budget or Steps()

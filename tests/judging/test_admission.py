@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from selfplay.game.problems import Contract, Problem
-from selfplay.judging.admission import Admission, admit, identity, is_vacuous, screen
+from selfplay.judging.admission import Admission, admit, identity, screen
 from selfplay.judging.cases import Case, Execution
 from selfplay.judging.reading import read_cases
+from selfplay.judging.strength import is_vacuous
 from selfplay.judging.values import encode, load
 
 REFERENCE = "def f(xs):\n    return sum(xs)\n"
@@ -148,7 +149,7 @@ def test_a_case_that_most_outputs_near_the_right_one_pass_is_vacuous(test: str, 
 
 def admitted(text: str, execution: Execution) -> tuple[int, list[str]]:
     cases = read_cases(text, "f").cases
-    result = admit(PROBLEM, cases, [execution] * len(cases))
+    result = admit(PROBLEM, cases, dict.fromkeys((case.arguments for case in cases), execution))
     return len(result.admitted), [refusal.reason for refusal in result.refused]
 
 
@@ -173,4 +174,4 @@ def test_a_vacuous_case_is_refused_though_the_reference_passes_it() -> None:
 
 def test_without_a_reference_every_screened_case_is_admitted() -> None:
     case = Case("t", "", '["l",1]', "==", "1")
-    assert admit(BLIND, [case], None) == Admission((case,), ())
+    assert admit(BLIND, [case], None) == Admission((case,), (None,))

@@ -1,0 +1,218 @@
+"""What a case states beyond others, and against outputs of other inputs."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from selfplay.game.problems import Problem
+from selfplay.judging.admission import Admission, admit, identity, samples_of, screen
+from selfplay.judging.calls import call_text
+from selfplay.judging.cases import Case, Execution
+from selfplay.judging.reading import Reading, read_cases
+from selfplay.judging.strength import Earlier
+from selfplay.judging.values import encode, load
+from tests.judging.python_terms import term_text
+
+SIGNATURE = "def f(x, k=2):"
+PROBLEM = Problem("p", "", "f", SIGNATURE, (), "def f(x, k=2): ...")
+
+
+def admission(tests: Sequence[str | Case], result: Any, samples: Sequence[Any] = ()) -> Admission:
+    """What is decided on some tests where the reference returns `result` for every call."""
+    cases = [read_cases(f"assert {t}", "f", SIGNATURE).cases[0] if isinstance(t, str) else t for t in tests]
+    ran = {call: Execution("returned", encode(result)) for case in cases for call in case.calls}
+    return admit(PROBLEM, cases, ran, samples=[load(encode(sample)) for sample in samples])
+
+
+def reasons(tests: Sequence[str | Case], result: Any, samples: Sequence[Any] = ()) -> list[str]:
+    return [refusal.reason if refusal else "" for refusal in admission(tests, result, samples).refusals]
+
+
+@pytest.mark.parametrize(
+    "dress",
+    [
+        "round(f(1), 3) == 5",
+        "round(f(1)) == 5",
+        "round(f(1), -1) == 0",
+        "f(1) in [5, 100]",
+        "f(1) in (5, 7)",
+        "int(f(1)) == 5",
+        "int(int(f(1))) == 5",
+        "float(f(1)) == 5.0",
+        "abs(f(1)) == 5",
+        "str(f(1)) == '5' or True",
+        "abs(f(1) - 5) < 1e-6",
+        "f(1) > 4",
+        "f(1) != 6",
+        "f(x=1) == 5.0",
+        "f(1) not in [6, 4, -5, 0, 1, 10, 15, None]",
+    ],
+)
+def test_after_the_exact_value_a_weaker_case_on_the_same_input_is_a_duplicate(dress: str) -> None:
+    if " or True" in dress:
+        dress = dress.removesuffix(" or True")
+    assert reasons(["f(1) == 5", dress], 5)[1] in ("duplicate", "vacuous") or dress == "str(f(1)) == '5'"
+
+
+def test_a_weaker_case_first_leaves_the_stronger_one_its_place() -> None:
+    assert reasons(["f(1) in [5, 100]", "f(1) == 5"], 5) == ["", ""]
+    assert reasons(["f(1) in [5, 6, 4]", "f(1) in [5, 6]", "f(1) == 5", "f(1) in [5, 6]"], 5) == [
+        "",
+        "",
+        "",
+        "duplicate",
+    ]
+
+
+def test_many_roundings_are_one_case() -> None:
+    found = reasons([f"round(f(1), {digits}) == {round(2.5, digits)}" for digits in range(1, 16)], 2.5)
+    assert found.count("") <= 8
+    assert reasons(["f(1) == 2.5", *(f"round(f(1), {k}) == {round(2.5, k)}" for k in range(1, 16))], 2.5).count("") == 1
+
+
+def test_other_inputs_are_other_cases() -> None:
+    assert reasons(["f(1) == 5", "f(2) == 5", "f(1, 3) == 5", "f(1, k=2) == 5", "f(1, 2) == 5"], 5) == [
+        *("", "", "", "", "duplicate"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("result", "tests"),
+    [
+        ([4, 5, 6], ["f(1)[0] == 4", "f(1)[1] == 5", "f(1)[2] == 6"]),
+        ([4, 5, 6], ["len(f(1)) == 3", "f(1)[1] == 5", "sorted(f(1)) == [4, 5, 6]", "f(1) == [4, 5, 6]"]),
+        ([3, 1, 2], ["sorted(f(1)) == [1, 2, 3]", "f(1)[0] == 3", "f(1) == [3, 1, 2]"]),
+        ([[1, 2], [3, 4]], ["f(1)[0][0] == 1", "f(1)[0][1] == 2", "f(1)[1][0] == 3", "f(1)[1][1] == 4"]),
+        ({"a": 1, "b": 2}, ["f(1)['a'] == 1", "f(1)['b'] == 2"]),
+        (list(range(500)), ["f(1)[137] == 137", "f(1)[138] == 138"]),
+        ("abcdef", ["f(1)[0] == 'a'", "f(1)[5] == 'f'", "f(1).upper() == 'ABCDEF'", "f(1) == 'abcdef'"]),
+        (2.5, ["round(f(1), 1) == 2.5", "round(f(1), 4) == 2.5"]),
+    ],
+)
+def test_each_part_of_a_result_is_a_case_of_its_own(result: object, tests: list[str]) -> None:
+    cases = [read_cases(f"assert {test}", "f", SIGNATURE).cases[0] for test in tests]
+    earlier = Earlier(cases, SIGNATURE)
+    assert [earlier.adds(case, [Execution("returned", encode(result))]) for case in cases] == [True] * len(tests)
+    assert not earlier.adds(cases[0], [Execution("returned", encode(result))])
+
+
+def test_a_case_that_lists_our_battery_fails_on_what_the_program_returns_elsewhere() -> None:
+    battery = "f(1) not in [6, 4, -5, 0, 1, 10, 15, None]"
+    assert reasons([battery], 5) == [""]
+    assert reasons([battery], 5, [5, 3, 17, 20, 12]) == ["vacuous"]
+    assert reasons(["f(1) == 5", "f(2) < 6"], 5, [3, 2, 1, 0]) == ["", "vacuous"]
+
+
+def test_samples_that_are_the_right_value_say_nothing() -> None:
+    assert reasons(["f(1) in [5, 100]"], 5, [5, 5.0]) == [""]
+
+
+def exceptional(*names: str) -> Case:
+    return Case("t", f"raises {names}", call_text([1]), "raises", json.dumps(names))
+
+
+def test_a_wider_exception_is_a_duplicate_and_a_narrower_one_is_not() -> None:
+    ran = {call_text([1]): Execution("raised", exception=("KeyError", "LookupError", "Exception"))}
+
+    def found(*cases: Case) -> list[str]:
+        return [refusal.reason if refusal else "" for refusal in admit(PROBLEM, cases, ran).refusals]
+
+    assert found(exceptional("KeyError"), exceptional("LookupError"), exceptional("KeyError", "ValueError")) == [
+        *("", "duplicate", "duplicate"),
+    ]
+    assert found(exceptional("Exception"), exceptional("LookupError"), exceptional("KeyError")) == ["", "", ""]
+
+
+def relation(expression: str, *calls: int) -> Case:
+    texts = [call_text([call]) for call in calls]
+    return Case("t", expression, texts[0], "satisfies", term_text(expression), further=tuple(texts[1:]))
+
+
+def test_a_relation_between_known_values_states_nothing_more() -> None:
+    relating = relation("f0 == f1", 1, 2)
+    assert reasons([relating, "f(1) == 5", "f(2) == 5"], 5) == ["", "", ""]
+    assert reasons(["f(1) == 5", "f(2) == 5", relating], 5) == ["", "", "duplicate"]
+    assert reasons(["f(1) == 5", relating], 5) == ["", ""]
+
+
+def test_a_relation_that_most_outputs_satisfy_is_vacuous() -> None:
+    assert reasons([relation("f0 == f0", 1)], 5) == ["vacuous"]
+    assert reasons([relation("f0 != f1 or f0 == f1", 1, 2)], 5) == ["vacuous"]
+    assert reasons([relation("isinstance(f0, int) and isinstance(f1, int)", 1, 2)], 5) == ["vacuous"]
+
+
+def test_a_case_that_takes_too_long_to_be_tried_does_not_count() -> None:
+    costly = relation("all(x >= 0 for x in range(5000)) and f0 == 5", 1)
+    begin = time.process_time()
+    assert reasons([costly] * 20, 5) == ["vacuous"] * 20
+    assert time.process_time() - begin < 60
+
+
+def test_a_refusal_stands_beside_its_case() -> None:
+    found = admission(["f(1) == 5", "f(1) == 4", "f(1) >= 5", "f(2) == 5"], 5)
+    assert [refusal.reason if refusal else "" for refusal in found.refusals] == ["", "reference", "duplicate", ""]
+    assert [case.source for case in found.admitted] == ["assert f(1) == 5", "assert f(2) == 5"]
+    assert [refusal.source for refusal in found.refused] == ["assert f(1) == 4", "assert f(1) >= 5"]
+
+
+def test_cases_of_one_source_keep_their_own_reasons() -> None:
+    text = "import pytest\n@pytest.mark.parametrize('x, y', [(1, 5), (2, 4), (3, 5)])\ndef test(x, y):\n    assert f(x) == y"
+    cases = read_cases(text, "f", SIGNATURE).cases
+    ran = {case.arguments: Execution("returned", "5") for case in cases}
+    ran[cases[2].arguments] = Execution("timeout")
+    found = admit(PROBLEM, cases, ran)
+    assert [refusal and refusal.detail for refusal in found.refusals] == [
+        *(None, "the reference does not pass it: failed", "the reference does not pass it: timeout"),
+    ]
+
+
+def test_samples_are_small_distinct_values() -> None:
+    ran = [Execution("returned", encode(value)) for value in (1, 1, [2], "a" * 10_000, 3)]
+    ran += [Execution("timeout"), Execution("returned", "printed by a program"), Execution("returned", "4")]
+    assert samples_of(ran) == (1, ["l", 2], 3, 4)
+    assert len(samples_of([Execution("returned", str(number)) for number in range(100)])) == 40
+
+
+def approx(expected: object, absolute: float, relative: float = 0.0) -> Case:
+    return Case("t", "", call_text([1]), "approx", encode(expected), (), (relative, absolute))
+
+
+@pytest.mark.parametrize(
+    ("expected", "absolute", "bounded"),
+    [
+        ([1e6, 6.0], 10_000.0, False),
+        ([1e6, 6.0], 0.05, True),
+        ([1e6, 1e7], 10_000.0, True),
+        ({"a": 1e6, "b": [0.0]}, 1.0, False),
+        ({1e6: 0.0}, 1.0, False),
+        (0, 0.5, False),
+        ([1e6, float("inf")], 10_000.0, True),
+        ([float("inf"), 1.0], 1e300, False),
+        ([float("nan"), 1.0], 1e300, False),
+        ([10**400, 5], 100.0, False),
+        ([10**400], 100.0, True),
+        (3 + 4j, 0.05, True),
+        (3 + 4j, 0.06, False),
+        (2.0, 1e300, False),
+    ],
+)
+def test_a_tolerance_is_small_beside_every_number(expected: object, absolute: float, bounded: bool) -> None:
+    kept, _ = screen(PROBLEM, Reading((approx(expected, absolute),), ()))
+    assert bool(kept) is bounded
+
+
+def test_keywords_and_views_that_change_nothing_are_seen_through() -> None:
+    def same(a: str, b: str) -> bool:
+        one, other = (read_cases(f"assert {test}", "f", SIGNATURE).cases[0] for test in (a, b))
+        return identity(one, SIGNATURE) == identity(other, SIGNATURE)
+
+    assert same("f(1, k=3) == 1", "f(1, 3) == 1")
+    assert same("int(int(f(1))) == 1", "int(f(1)) == 1")
+    assert same("list(sorted(f(1))) == [1]", "sorted(f(1)) == [1]")
+    assert not same("f(1, k=3) == 1", "f(1) == 1")
+    assert not same("list(f(1)) == [1]", "f(1) == [1]")
