@@ -126,7 +126,9 @@ def _whole(term: Term) -> int | None:
 
 
 def _repeated(name: str) -> Callable[..., Term | None]:
-    return lambda *terms: terms[0] if len(terms) == 1 and terms[0][:2] == ("call", name) and len(terms[0]) == 3 else None
+    return lambda *terms: (
+        terms[0] if len(terms) == 1 and terms[0][:2] == ("call", name) and len(terms[0]) == 3 else None
+    )
 
 
 def _magnitude(*terms: Term) -> Term | None:
@@ -314,7 +316,10 @@ def _step(term: Term) -> tuple[str, ...] | None:
 
 
 _PLAIN_STEPS: dict[str, tuple[str, ...]] = {
-    **{name: (name,) for name in "len sorted reversed set list tuple sum min max abs str int float bool any all".split()},
+    **{
+        name: (name,)
+        for name in "len sorted reversed set list tuple sum min max abs str int float bool any all".split()
+    },
     **{f".{name}": (name,) for name in "lower upper strip keys values items".split()},
     "round": ("round", ""),
 }

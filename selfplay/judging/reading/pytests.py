@@ -280,4 +280,3 @@ ASSUMED: dict[str, Any] = {  # single statements are written without their impor
     "hasattr": Native("hasattr", _hasattr),
     "__file__": Spoiled.of("followed", name="__file__"),
 }
-

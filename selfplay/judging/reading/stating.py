@@ -158,7 +158,11 @@ class Statements(Symbolic):
             value._refuse()
 
     def on_assert(self, node: ast.Assert, scope: Scope) -> None:
-        self._alone(node, scope, lambda: self.state(self.value(node.test, scope)))
+        self._alone(node, scope, lambda: self._assert(node, self.value(node.test, scope)))
+
+    def _assert(self, node: ast.Assert, value: Any) -> None:
+        self.statement = node  # not the one of a helper that made the value
+        self.state(value)
 
     def on_assign(self, node: ast.Assign, scope: Scope) -> None:
         self.statement = node

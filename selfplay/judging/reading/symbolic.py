@@ -293,7 +293,9 @@ class Symbolic(Evaluator):
                 part = value.item(slice(position, -after if after else None)).then("list")
                 self.bind(target.value, part, scope)
             else:
-                self.bind(target, value.item(position if star is None or position < star else position - len(targets)), scope)
+                self.bind(
+                    target, value.item(position if star is None or position < star else position - len(targets)), scope
+                )
 
     # ---- statements about results ----
 

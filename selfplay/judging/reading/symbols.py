@@ -314,6 +314,9 @@ class Kind(Unknown):
         self.result = result
 
     def compare(self, operator: str, other: Any, flipped: bool) -> Any:
+        if operator in ("in", "not_in") and isinstance(other, (tuple, list)) and other and not flipped:
+            found = connected("or", [self.compare("==", one, False) for one in other])
+            return found if operator == "in" else found.negated()
         if operator not in ("==", "!=", "is", "is_not") or not isinstance(other, Native):
             refuse("on_value", self.result.entry.name, name="this comparison of the type")
         condition = self.result.then("type_is", type_names(other)[0])

@@ -258,7 +258,8 @@ class Module(Fixtures):
             self.run(node.body, Scope({node.args.args[0].arg: self.entry}, self.globals))
             return
         lineage = self._lineage(owner) if owner else []
-        marks = [*self._marks(lineage), *(self.value(decorator, self.globals) for decorator in node.decorator_list)]
+        within = Scope(TestSelf(self, lineage, self.globals).names, self.globals) if owner else self.globals
+        marks = [*self._marks(lineage), *(self.value(decorator, within) for decorator in node.decorator_list)]
         names = arguments_of(node)[1 if owner else 0 :]
         for row in self.rows(marks, names):
             instance = TestSelf(self, lineage, self.globals) if owner else None
