@@ -20,7 +20,7 @@ from selfplay.judging.cases import Case, Refusal
 from selfplay.judging.reading.budget import Budget, NotReadable
 from selfplay.judging.reading.expressions import ERRORS
 from selfplay.judging.reading.interpret import Evaluator, Scope
-from selfplay.judging.reading.refusals import refusal, refuse, why
+from selfplay.judging.reading.refusals import refusal, why
 from selfplay.judging.reading.stating import MAX_SOURCE, Stated
 from selfplay.judging.reading.symbols import text_of
 from selfplay.judging.reading.testcode import Module, Unit

@@ -13,18 +13,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from selfplay.judging.reading.budget import Budget, NotReadable, Unknown
+from selfplay.judging.reading.conditions import Condition, conditions
 from selfplay.judging.reading.interpret import Flow, Function, Scope
 from selfplay.judging.reading.known import Native
-from selfplay.judging.reading.normal import FALSE, Condition, conditions
+from selfplay.judging.reading.loops import Loops
+from selfplay.judging.reading.normal import FALSE
 from selfplay.judging.reading.opaque import Spoiled, names_of, replaces, spoil
 from selfplay.judging.reading.pytests import Raised, Raises, Transparent, asserts, does_nothing, dotted, fails
 from selfplay.judging.reading.refusals import kind_of, refusal, refuse, why
-from selfplay.judging.reading.symbolic import Symbolic
 from selfplay.judging.reading.symbols import EntryPoint, Result, exception_names
 from selfplay.judging.values import dump
 
 MAX_SOURCE = 2_000  # characters of a statement's text that are kept
 GRAVE = frozenset({"unreadable", "patched", "syntax", "skip"})  # what makes all of a test meaningless
+ENOUGH = 1_000  # steps that must be left for going on after a statement that takes too many
 _PLAIN = (ast.Expr, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Import, ast.ImportFrom, ast.Delete)
 
 
@@ -42,7 +44,7 @@ class Full(Exception):
     """The limit of cases is reached."""
 
 
-class Statements(Symbolic):
+class Statements(Loops):
     """Evaluates statements and keeps in `stated` what they state about the entry point."""
 
     def __init__(self, text: str, entry_point: str, budget: Budget, limit: int) -> None:
@@ -91,8 +93,8 @@ class Statements(Symbolic):
         value.listed()
         for wrapper in reversed(self.under):
             value = wrapper(value)
-        if isinstance(value, Spoiled):
-            value._refuse()
+            if not isinstance(value, Result):
+                value._refuse()
         for condition in conditions(value.term):
             if not self.entry.changed.isdisjoint((condition.arguments, *condition.further)):
                 refuse("spoiled", self.entry.name, name="the result")
@@ -132,6 +134,8 @@ class Statements(Symbolic):
 
     def minor(self, error: NotReadable) -> bool:
         """Whether a refusal concerns one statement alone."""
+        if error.reason == "budget" and self.budget.left - self.budget.floor < ENOUGH:
+            return False
         return error.reason not in GRAVE and kind_of(error) != "undefined"
 
     def leave_out(self, statement: ast.stmt, scope: Scope, error: NotReadable) -> None:
@@ -227,7 +231,7 @@ class Statements(Symbolic):
         """A body that must raise: plain statements, then one that calls the entry point."""
         calls, stated, node = len(self.entry.calls), len(self.stated), self.statement
         for statement in body[:-1]:
-            Symbolic.run(self, [statement], scope)
+            Loops.run(self, [statement], scope)
         last = body[-1]
         called = len(self.entry.calls) != calls or len(self.stated) != stated
         if called or not isinstance(last, (ast.Expr, ast.Assign, ast.Return)) or last.value is None:

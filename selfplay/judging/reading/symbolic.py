@@ -1,28 +1,23 @@
-"""Evaluates what a test does with results: conditions joined by `and`, comprehensions, loops, unpacking, `map`.
+"""Evaluates expressions about results: conditions joined by `and`, comprehensions, unpacking, `map`, `sorted` by a key.
 
-Where an expression meets a result it becomes a term about it (symbols.py); a loop over a result states its assertions
-of every item, an `if` on a result under its condition. A name whose value would differ from round to round of such a
-loop is not known in it, nor after it.
+Where an expression meets a result it becomes a term about it (symbols.py). Statements are loops.py's.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 from selfplay.judging.reading.budget import NotReadable, Unknown
 from selfplay.judging.reading.expressions import ERRORS, OPERATORS
-from selfplay.judging.reading.interpret import Evaluator, Flow, Function, Scope
+from selfplay.judging.reading.interpret import Evaluator, Function, Scope
 from selfplay.judging.reading.known import Native
 from selfplay.judging.reading.names import BoundMethod
 from selfplay.judging.reading.normal import Term, make
-from selfplay.judging.reading.opaque import Spoiled, spoil
-from selfplay.judging.reading.refusals import refusal, refuse
+from selfplay.judging.reading.opaque import Spoiled
+from selfplay.judging.reading.refusals import refuse
 from selfplay.judging.reading.symbols import METHODS, EntryPoint, Result, connected, display
-
-Wrapper = Callable[[Result], Any]
 
 
 class _OverResult(Exception):
@@ -33,11 +28,10 @@ class _OverResult(Exception):
 
 
 class Symbolic(Evaluator):
-    """An evaluator that follows results through expressions and statements."""
+    """An evaluator that follows results through expressions."""
 
     entry: EntryPoint
     helpers: set[Function]
-    under: list[Wrapper]  # the loops over results and the conditions that surround a statement, outermost first
 
     def value(self, node: ast.AST, scope: Scope) -> Any:
         handler = _EXPRESSIONS.get(type(node))
@@ -97,25 +91,15 @@ class Symbolic(Evaluator):
                 return False if not parts else connected("and", [*parts, False])
         return True if not parts else parts[0] if len(parts) == 1 else connected("and", parts)
 
-    def unary(self, node: ast.UnaryOp, scope: Scope) -> Any:
-        if type(node.op) is ast.Not:
-            value = self.value(node.operand, scope)
-            if _doubtful(value):
-                return self._is_empty(value)
-            return value.negated() if isinstance(value, Unknown) else not value
-        return super().unary(node, scope)
-
-    def _is_empty(self, items: list[Any]) -> Any:
-        """Whether nothing was collected under conditions on results: none of them holds."""
-        found = self.all([item.condition for item in items], "or")
-        return found.negated()
-
     def compare(self, name: str, a: Any, b: Any) -> Any:
-        if name == "==" and (a == [] or b == []) and (_doubtful(a) or _doubtful(b)):
-            return self._is_empty(a or b)
-        if name in ("==", "!=") and type(a) is type(b) and type(a) in (list, tuple) and (_holds(a) or _holds(b)):
+        if (
+            name in ("==", "!=")
+            and type(a) is type(b)
+            and type(a) in (list, tuple)
+            and (holds_results(a) or holds_results(b))
+        ):
             return self._compare_items(name, a, b)
-        if name in ("in", "not_in") and isinstance(b, (list, tuple)) and _holds(b):
+        if name in ("in", "not_in") and isinstance(b, (list, tuple)) and holds_results(b):
             return self._among(name, a, b)
         return super().compare(name, a, b)
 
@@ -162,7 +146,7 @@ class Symbolic(Evaluator):
         return super().at(value, key)
 
     def combine(self, name: str, a: Any, b: Any) -> Any:
-        if name == "Add" and type(a) is type(b) and (_holds(a) or _holds(b)):
+        if name == "Add" and type(a) is type(b) and (holds_results(a) or holds_results(b)):
             self.budget.made(len(a) + len(b), 8)
             return a + b
         return super().combine(name, a, b)
@@ -188,7 +172,9 @@ class Symbolic(Evaluator):
             parts += [iterable, *wanted]
         kind = "set" if isinstance(node, ast.SetComp) else "list"
         parts.append(self.value(node.elt, inner))
-        return first.over(parts, lambda *terms: _comprehension(kind, shape, terms), isinstance(node, ast.GeneratorExp))
+        return first.over(
+            parts, lambda *terms: comprehension_of(kind, shape, terms), isinstance(node, ast.GeneratorExp)
+        )
 
     def _bindings(self, generators: Sequence[ast.comprehension], scope: Scope) -> Iterator[None]:
         if not generators:
@@ -222,10 +208,9 @@ class Symbolic(Evaluator):
         given = [*arguments, *keywords.values()]
         if isinstance(function, Function) and function in self.helpers and any(isinstance(v, Unknown) for v in given):
             refuse("helper", self.entry.name, name="function")
-        if isinstance(function, BoundMethod) and any(isinstance(value, Result) for value in given):
-            if function.name in METHODS and not keywords:
-                result = next(value for value in given if isinstance(value, Result))
-                return result.over([function.value, *arguments], lambda *terms: make(f".{function.name}", *terms))
+        result = next((value for value in given if isinstance(value, Result)), None)
+        if isinstance(function, BoundMethod) and result is not None and function.name in METHODS and not keywords:
+            return result.over([function.value, *arguments], lambda *terms: make(f".{function.name}", *terms))
         if isinstance(function, Native) and arguments and function.name in _OF_ITEMS:
             return self._of_items(function, arguments, keywords)
         return super().apply(function, arguments, keywords)
@@ -237,9 +222,9 @@ class Symbolic(Evaluator):
             if len(arguments) == 2 and isinstance(first, Result):
                 return self._mapped(name, *arguments)
         elif name in ("all", "any"):
-            if _holds(first):
+            if holds_results(first):
                 return self.all(self.budget.items(first), "and" if name == "all" else "or")
-        elif _holds(arguments[0]):
+        elif holds_results(arguments[0]):
             first = display(self.entry, self.budget.items(arguments[0]))
             return self._of_items(function, [first, *arguments[1:]], keywords)
         elif isinstance(arguments[0], Result) and keywords.get("key") is not None:
@@ -272,7 +257,7 @@ class Symbolic(Evaluator):
             refuse("on_value", self.entry.name, name=f"{name}() of a function that looks at nothing")
         shape = [((variable.term[1],), int(name == "filter"))]
         parts = [result, made] if name == "map" else [result, made, variable]
-        return result.over(parts, lambda *terms: _comprehension("list", shape, terms), True)
+        return result.over(parts, lambda *terms: comprehension_of("list", shape, terms), True)
 
     def _unpack(self, targets: Sequence[ast.expr], value: Any, scope: Scope) -> None:
         """`a, b = f(n)` also states how many items there are."""
@@ -297,145 +282,17 @@ class Symbolic(Evaluator):
                     target, value.item(position if star is None or position < star else position - len(targets)), scope
                 )
 
-    # ---- statements about results ----
-
     def state(self, value: Any) -> None:
         """Enter an asserted value."""
         raise NotImplementedError
 
-    def on_for(self, node: ast.For, scope: Scope) -> Flow | None:
-        """A loop over a result states what it asserts of every item."""
-        iterable = self.value(node.iter, scope)
-        if not isinstance(iterable, Result):
-            items = self.budget.each(iterable)
-            return self._loop(node, (self.bind(node.target, item, scope) for item in items), scope)
-        kept = {name: value for name in _gathered_in(node) if type(value := scope.names.get(name)) in _GATHERING}
-        kept = {name: value[:] if type(value) is list else value for name, value in kept.items()}
-        spoil([node], scope, refusal("decides", self.entry.name))
-        variables = self._variables(node.target, scope)
 
-        def every(condition: Result) -> Any:
-            shape = [(variables, 0)]
-            return condition.over(
-                [iterable, condition], lambda *terms: make("all", _comprehension("list", shape, terms))
-            )
-
-        gathered = self._run_gathering(node, every, scope)
-        spoil([node], scope, refusal("decides", self.entry.name))
-        for name, (how, item) in gathered.items():
-            found = self._gather(kept[name], how, item, iterable, variables) if name in kept else None
-            if found is not None:
-                scope.names[name] = found
-        return self.run(node.orelse, scope)
-
-    def on_if(self, node: ast.If, scope: Scope) -> Flow | None:
-        test = self.value(node.test, scope)
-        if not isinstance(test, Result):
-            return self.run(node.body if self.truth(test) else node.orelse, scope)
-        test.listed()
-        if self._collects(node, scope, test):
-            return None
-        spoil([*node.body, *node.orelse], scope, refusal("decides", self.entry.name))
-        self._run_under(lambda condition: connected("or", [test.negated(), condition]), node.body, scope)
-        spoil(node.body, scope, refusal("decides", self.entry.name))
-        self._run_under(lambda condition: connected("or", [test, condition]), node.orelse, scope)
-        spoil(node.orelse, scope, refusal("decides", self.entry.name))
-        return None
-
-    def _collects(self, node: ast.If, scope: Scope, test: Result) -> bool:
-        """`if f(x) != y: failures.append(x)`: what is collected is there where the condition holds."""
-        found = _appended(node.body[0]) if len(node.body) == 1 and not node.orelse and not self.under else None
-        items = scope.names.get(found[0]) if found else None
-        if found is None or found[1] != "append" or type(items) is not list or (items and not _doubtful(items)):
-            return False
-        items.append(Doubt(test))
-        return True
-
-    def _run_under(self, wrapper: Wrapper, body: Sequence[ast.stmt], scope: Scope) -> None:
-        with self._surrounded(wrapper):
-            if self.run(body, scope) is not None:
-                refuse("decides", self.entry.name)
-
-    def _run_gathering(self, node: ast.For, every: Wrapper, scope: Scope) -> dict[str, tuple[str, Result]]:
-        """Run the body of a loop over a result; what it gathers, by the name it gathers in: how, and each item."""
-        gathered: dict[str, tuple[str, Result]] = {}
-        for statement in node.body:
-            found = _appended(statement)
-            uses = [inner for inner in ast.walk(node) if isinstance(inner, ast.Name) and found and inner.id == found[0]]
-            if found is None or len(uses) != 1:
-                self._run_under(every, [statement], scope)
-                continue
-            item = self.value(found[2], scope)
-            if isinstance(item, Result):
-                gathered[found[0]] = (found[1], item)
-        return gathered
-
-    def _gather(self, before: Any, how: str, item: Result, over: Result, variables: tuple[int, ...]) -> Any:
-        """What a name stands for after a loop that gathered an item for each one of a result."""
-        inner = self.entry.variable()
-
-        def build(of: Term, item: Term, part: Term) -> Term:
-            if how == "extend" or (how == "+" and type(before) is list):
-                return ("for", "list", ((of, variables, ()), (item, (inner.term[1],), ())), part)
-            return ("for", "list", ((of, variables, ()),), item)
-
-        found = over.over([over, item, inner], build)
-        if how == "append" or (type(before) is list and how in ("+", "extend")):
-            return found if before == [] else found.combine("Add", before, True)
-        if how == "+" and type(before) is str:
-            joined = found.over(["", found], lambda glue, of: make(".join", glue, of))
-            return joined if before == "" else joined.combine("Add", before, True)
-        if how == "+" and type(before) in (int, float):
-            return found.then("sum") if before == 0 else found.then("sum").combine("Add", before, True)
-        return found.then("prod") if how == "*" and before == 1 else None
-
-    @contextmanager
-    def _surrounded(self, wrapper: Wrapper) -> Iterator[None]:
-        self.under.append(wrapper)
-        try:
-            yield
-        finally:
-            self.under.pop()
-
-
-class Doubt(Unknown):
-    """An item of a list that is only there where a condition on results holds."""
-
-    what = "whether something was collected"
-
-    def __init__(self, condition: Result) -> None:
-        self.condition = condition
-
-
-_GATHERING = frozenset({list, str, int, float})
-
-
-def _doubtful(value: Any) -> bool:
-    return type(value) is list and bool(value) and all(isinstance(item, Doubt) for item in value)
-
-
-def _appended(statement: ast.stmt) -> tuple[str, str, ast.expr] | None:
-    """The name, the way and the value of `xs.append(e)`, `xs.extend(e)`, `x += e`, `x *= e`."""
-    match statement:
-        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=how), args=[item], keywords=[])):
-            return (name, how, item) if how in ("append", "extend") else None
-        case ast.AugAssign(target=ast.Name(id=name), op=ast.Add(), value=item):
-            return name, "+", item
-        case ast.AugAssign(target=ast.Name(id=name), op=ast.Mult(), value=item):
-            return name, "*", item
-    return None
-
-
-def _gathered_in(node: ast.For) -> list[str]:
-    return [found[0] for found in map(_appended, node.body) if found]
-
-
-def _holds(items: Any) -> bool:
+def holds_results(items: Any) -> bool:
     """Whether a list or tuple holds something that is not known yet."""
     return isinstance(items, (list, tuple)) and any(isinstance(item, Unknown) for item in items)
 
 
-def _comprehension(kind: str, shape: Sequence[tuple[tuple[int, ...], int]], terms: Sequence[Term]) -> Term:
+def comprehension_of(kind: str, shape: Sequence[tuple[tuple[int, ...], int]], terms: Sequence[Term]) -> Term:
     """The term of a comprehension from those of its iterables, each with its conditions, and of its element."""
     left = iter(terms)
     generators = tuple((next(left), numbers, tuple(next(left) for _ in range(wanted))) for numbers, wanted in shape)
@@ -448,7 +305,6 @@ _EXPRESSIONS: dict[type[ast.AST], Callable[[Any, Any, Scope], Any]] = {
     ast.BoolOp: Symbolic.boolean,
     ast.Compare: Symbolic.comparison,
     ast.IfExp: Symbolic.choice,
-    ast.UnaryOp: Symbolic.unary,
     ast.ListComp: Symbolic.comprehension,
     ast.SetComp: Symbolic.comprehension,
     ast.DictComp: Symbolic.comprehension,

@@ -14,7 +14,7 @@ from typing import Any
 from selfplay.judging.calls import call_text
 from selfplay.judging.reading.budget import WRITING, Budget, Lazy, NotReadable, Unknown
 from selfplay.judging.reading.known import ExceptionType, Native, type_names
-from selfplay.judging.reading.normal import Term, joined, make
+from selfplay.judging.reading.normal import Term, joined, make, words
 from selfplay.judging.reading.opaque import Spoiled
 from selfplay.judging.reading.refusals import refuse
 from selfplay.judging.values import encode
@@ -27,16 +27,16 @@ OPERATORS = {
     "Add": "+", "Sub": "-", "Mult": "*", "Div": "/", "FloorDiv": "//", "Mod": "%", "Pow": "**",
     "BitOr": "|", "BitAnd": "&", "BitXor": "^",
 }  # fmt: skip
-FUNCTIONS = frozenset(
-    "len sorted reversed set list tuple sum min max abs str int float bool any all prod zip enumerate range ord chr repr".split()
+FUNCTIONS = words(
+    "len sorted reversed set list tuple sum min max abs str int float bool any all prod zip enumerate range ord chr repr"
 )
 SAME_AS = {"frozenset": "set", "fabs": "abs"}
-METHODS = frozenset(
+METHODS = words(
     "lower upper strip lstrip rstrip split splitlines startswith endswith count index find replace join isdigit isalpha"
     " isalnum isupper islower isspace title capitalize keys values items get copy issubset issuperset isdisjoint union"
-    " intersection difference symmetric_difference swapcase removeprefix removesuffix".split()
+    " intersection difference symmetric_difference swapcase removeprefix removesuffix"
 )
-CHANGING = frozenset("append extend insert pop remove sort reverse clear add discard update setdefault popitem".split())
+CHANGING = words("append extend insert pop remove sort reverse clear add discard update setdefault popitem")
 LAZY = frozenset({"reversed", "zip", "enumerate", ".values", ".items", ".keys"})
 
 
@@ -85,9 +85,9 @@ class EntryPoint(Unknown):
     def attribute(self, name: str) -> Any:
         if name == "__name__":
             return self.name
-        if name.startswith("__"):
-            return Spoiled.of("known", self.name)
-        refuse("attribute", self.name, name=name)
+        if not name.startswith("__"):
+            refuse("attribute", self.name, name=name)
+        return Spoiled.of("known", self.name)
 
     def passed_to(self, name: str, arguments: list[Any], keywords: dict[str, Any]) -> Any:
         if name == "callable":
@@ -186,11 +186,9 @@ class Result(Unknown):
         return self.then("[]", key)
 
     def attribute(self, name: str) -> Any:
-        if name in METHODS:
-            return Method(self, name)
-        if name in CHANGING:
-            refuse("changes", self.entry.name, name=name)
-        refuse("attribute", self.entry.name, name=name)
+        if name not in METHODS:
+            refuse("changes" if name in CHANGING else "attribute", self.entry.name, name=name)
+        return Method(self, name)
 
     def combine(self, operator: str, other: Any, flipped: bool) -> Any:
         if operator == "USub":
