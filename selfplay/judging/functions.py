@@ -28,6 +28,13 @@ def _add(steps: Steps, a: Tree, b: Tree) -> Tree:
     return sequences.chained(steps, a, b)
 
 
+def _product(steps: Steps, tree: Tree) -> Tree:
+    found: Tree = 1
+    for item in sequences.parts(steps, tree):
+        found = scalars.on_numbers(operator.mul)(steps, found, item)
+    return found
+
+
 def _multiply(steps: Steps, a: Tree, b: Tree) -> Tree:
     if sequences.is_number(a) and sequences.is_number(b):
         return scalars.on_numbers(operator.mul)(steps, a, b)
@@ -114,6 +121,7 @@ FUNCTIONS: dict[str, tuple[int, int, Function]] = {  # name: least arguments, mo
     "list": (1, 1, sequences.collected("l")),
     "tuple": (1, 1, sequences.collected("t")),
     "sum": (1, 2, sequences.total),
+    "prod": (1, 1, _product),
     "min": (1, MANY, sequences.extreme(min)),
     "max": (1, MANY, sequences.extreme(max)),
     "any": (1, 1, sequences.any_of),

@@ -167,7 +167,10 @@ class Expressions:
         return self.value(node.body if self.truth(self.value(node.test, scope)) else node.orelse, scope)
 
     def item(self, node: ast.Subscript, scope: Scope) -> Any:
-        value, key = self.value(node.value, scope), self.value(node.slice, scope)
+        return self.at(self.value(node.value, scope), self.value(node.slice, scope))
+
+    def at(self, value: Any, key: Any) -> Any:
+        """An item or slice of a value."""
         if isinstance(value, Unknown):
             return value.item(key)
         if type(key) is slice and type(value) is not range:

@@ -6,6 +6,7 @@ import copy
 import functools
 import itertools
 import math
+import statistics
 import string
 import sys
 from collections.abc import Callable
@@ -99,6 +100,9 @@ MODULES: dict[str, dict[str, Any]] = {
     "copy": {
         "copy": Offered("copy", costs.copied, copy.copy),
         "deepcopy": Offered("deepcopy", costs.deep(8), copy.deepcopy),
+    },
+    "statistics": {
+        name: Offered(name, costs.deep(64), getattr(statistics, name)) for name in ("mean", "median", "mode")
     },
     "collections": {**_MODULE["collections"], "OrderedDict": BUILTINS["dict"]},
 }

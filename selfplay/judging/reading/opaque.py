@@ -15,6 +15,7 @@ from typing import Any
 from selfplay.judging.reading.budget import NotReadable, Unknown
 from selfplay.judging.reading.known import BUILTINS
 from selfplay.judging.reading.names import Function, Scope
+from selfplay.judging.reading.normal import words
 from selfplay.judging.reading.refusals import refusal
 
 _MUTABLE = (list, dict, set, bytearray)
@@ -151,23 +152,7 @@ def _of_call(
         yield argument, given or not harmless, outside
 
 
-_REPLACING = frozenset(
-    [
-        "setattr",
-        "delattr",
-        "exec",
-        "eval",
-        "globals",
-        "locals",
-        "vars",
-        "__import__",
-        "__dict__",
-        "modules",
-        "monkeypatch",
-        "mocker",
-        "patch",
-    ]
-)
+_REPLACING = words("setattr delattr exec eval globals locals vars __import__ __dict__ modules monkeypatch mocker patch")
 
 
 def replaces(node: ast.AST, entry_point: str) -> str:

@@ -16,6 +16,7 @@ from selfplay.judging.reading.budget import Unknown
 from selfplay.judging.reading.interpret import ModuleNames
 from selfplay.judging.reading.known import ExceptionType, Native
 from selfplay.judging.reading.methods import MODULES
+from selfplay.judging.reading.normal import words
 from selfplay.judging.reading.opaque import Spoiled
 from selfplay.judging.reading.refusals import refusal, refuse
 from selfplay.judging.reading.symbols import Approx, EntryPoint
@@ -168,36 +169,9 @@ def imported_names(module: str, alias: ast.alias, entry: EntryPoint, helpers: Ma
     return {alias.asname or alias.name: found.attribute(alias.name)}
 
 
-PACKAGES = frozenset(
-    [
-        "numpy",
-        "pandas",
-        "scipy",
-        "sympy",
-        "hypothesis",
-        "torch",
-        "tensorflow",
-        "sklearn",
-        "matplotlib",
-        "networkx",
-        "requests",
-        "pydantic",
-        "attr",
-        "attrs",
-        "sortedcontainers",
-        "parameterized",
-        "ddt",
-        "nose",
-        "freezegun",
-        "faker",
-        "yaml",
-        "PIL",
-        "cv2",
-        "numba",
-        "more_itertools",
-        "dateutil",
-        "pytz",
-    ]
+PACKAGES = words(
+    "numpy pandas scipy sympy hypothesis torch tensorflow sklearn matplotlib networkx requests pydantic attr attrs"
+    " sortedcontainers parameterized ddt nose freezegun faker yaml PIL cv2 numba more_itertools dateutil pytz"
 )
 
 

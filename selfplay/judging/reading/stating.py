@@ -13,18 +13,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from selfplay.judging.reading.budget import Budget, NotReadable, Unknown
+from selfplay.judging.reading.conditions import Condition, conditions
 from selfplay.judging.reading.interpret import Flow, Function, Scope
 from selfplay.judging.reading.known import Native
-from selfplay.judging.reading.normal import FALSE, Condition, conditions
+from selfplay.judging.reading.loops import Loops
+from selfplay.judging.reading.normal import FALSE
 from selfplay.judging.reading.opaque import Spoiled, names_of, replaces, spoil
 from selfplay.judging.reading.pytests import Raised, Raises, Transparent, asserts, does_nothing, dotted, fails
 from selfplay.judging.reading.refusals import kind_of, refusal, refuse, why
-from selfplay.judging.reading.symbolic import Symbolic
 from selfplay.judging.reading.symbols import EntryPoint, Result, exception_names
 from selfplay.judging.values import dump
 
 MAX_SOURCE = 2_000  # characters of a statement's text that are kept
 GRAVE = frozenset({"unreadable", "patched", "syntax", "skip"})  # what makes all of a test meaningless
+ENOUGH = 1_000  # steps that must be left for going on after a statement that takes too many
 _PLAIN = (ast.Expr, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Import, ast.ImportFrom, ast.Delete)
 
 
@@ -42,17 +44,19 @@ class Full(Exception):
     """The limit of cases is reached."""
 
 
-class Statements(Symbolic):
+class Statements(Loops):
     """Evaluates statements and keeps in `stated` what they state about the entry point."""
 
     def __init__(self, text: str, entry_point: str, budget: Budget, limit: int) -> None:
         super().__init__(budget)
-        self.text, self.lines = text, text.split("\n")
+        self.lines = text.encode(errors="replace").split(b"\n")
         self.entry = EntryPoint(entry_point, budget)
         self.limit = self.room = limit
         self.helpers: set[Function] = set()
         self.under = []
         self.stated: list[Stated] = []
+        self.refused: set[Stated] = set()
+        self._sizes: dict[ast.stmt, int] = {}
         self.statement: ast.stmt = ast.Pass()
         self._sources: dict[ast.stmt, str] = {}
 
@@ -60,20 +64,22 @@ class Statements(Symbolic):
         """The text of a statement, without its indentation, as far as it is kept."""
         if node not in self._sources:
             lines = self.lines[node.lineno - 1 : node.end_lineno]
-            lines[-1] = lines[-1].encode(errors="replace")[: node.end_col_offset].decode(errors="replace")
-            lines[0] = lines[0].encode(errors="replace")[node.col_offset :].decode(errors="replace")
-            text = "\n".join(lines)
+            lines[-1] = lines[-1][: node.end_col_offset]
+            lines[0] = lines[0][node.col_offset :]
+            text = b"\n".join(lines).decode(errors="replace")
             self._sources[node] = text if len(text) <= MAX_SOURCE else f"{text[:MAX_SOURCE]} ..."
         return self._sources[node]
 
     def add(self, condition: Condition | None, reason: str = "", detail: str = "") -> None:
         """Enter what the current statement states; a loop's refusal counts once."""
         stated = Stated(self.source(self.statement), condition, reason, detail)
-        if condition is None and stated in self.stated:
-            return
-        if not self.room:
+        if condition is None:
+            if stated in self.refused:
+                return
+            self.refused.add(stated)
+        self.room -= 1 + (len(condition.further) if condition else 0)
+        if self.room < 0:
             raise Full
-        self.room -= 1
         self.stated.append(stated)
 
     def state(self, value: Any) -> None:
@@ -87,8 +93,8 @@ class Statements(Symbolic):
         value.listed()
         for wrapper in reversed(self.under):
             value = wrapper(value)
-        if isinstance(value, Spoiled):
-            value._refuse()
+            if not isinstance(value, Result):
+                value._refuse()
         for condition in conditions(value.term):
             if not self.entry.changed.isdisjoint((condition.arguments, *condition.further)):
                 refuse("spoiled", self.entry.name, name="the result")
@@ -118,7 +124,7 @@ class Statements(Symbolic):
             try:
                 flow = super().run([statement], scope)
             except NotReadable as error:
-                if not isinstance(statement, _PLAIN) or not self.minor(error) or kind_of(error) == "undefined":
+                if not isinstance(statement, _PLAIN) or not self.minor(error):
                     raise
                 self.leave_out(statement, scope, error)
                 continue
@@ -128,10 +134,15 @@ class Statements(Symbolic):
 
     def minor(self, error: NotReadable) -> bool:
         """Whether a refusal concerns one statement alone."""
-        return error.reason not in GRAVE and (error.reason != "budget" or self.budget.left >= 0)
+        if error.reason == "budget" and self.budget.left - self.budget.floor < ENOUGH:
+            return False
+        return error.reason not in GRAVE and kind_of(error) != "undefined"
 
     def leave_out(self, statement: ast.stmt, scope: Scope, error: NotReadable) -> None:
         """Go on without a statement; refuses one that may replace the function under test."""
+        if statement not in self._sizes:
+            self._sizes[statement] = sum(1 for _ in ast.walk(statement))
+        self.budget.spend(self._sizes[statement])
         bound, _ = names_of([statement], scope)
         if self.entry.name in bound:
             refuse("patched", self.entry.name)
@@ -151,7 +162,11 @@ class Statements(Symbolic):
             value._refuse()
 
     def on_assert(self, node: ast.Assert, scope: Scope) -> None:
-        self._alone(node, scope, lambda: self.state(self.value(node.test, scope)))
+        self._alone(node, scope, lambda: self._assert(node, self.value(node.test, scope)))
+
+    def _assert(self, node: ast.Assert, value: Any) -> None:
+        self.statement = node  # not the one of a helper that made the value
+        self.state(value)
 
     def on_assign(self, node: ast.Assign, scope: Scope) -> None:
         self.statement = node
@@ -166,7 +181,7 @@ class Statements(Symbolic):
         try:
             state()
         except NotReadable as error:
-            if not self.minor(error):
+            if not self.minor(error) and kind_of(error) != "undefined":
                 raise
             self.statement = node
             self.add(None, *why(error))
@@ -216,7 +231,7 @@ class Statements(Symbolic):
         """A body that must raise: plain statements, then one that calls the entry point."""
         calls, stated, node = len(self.entry.calls), len(self.stated), self.statement
         for statement in body[:-1]:
-            Symbolic.run(self, [statement], scope)
+            Loops.run(self, [statement], scope)
         last = body[-1]
         called = len(self.entry.calls) != calls or len(self.stated) != stated
         if called or not isinstance(last, (ast.Expr, ast.Assign, ast.Return)) or last.value is None:

@@ -1,36 +1,37 @@
-"""Evaluates what a test does with results: conditions joined by `and`, comprehensions, loops, unpacking, `map`.
+"""Evaluates expressions about results: conditions joined by `and`, comprehensions, unpacking, `map`, `sorted` by a key.
 
-Where an expression meets a result it becomes a term about it (symbols.py); a loop over a result states its assertions
-of every item, an `if` on a result under its condition. A name whose value would differ from round to round of such a
-loop is not known in it, nor after it.
+Where an expression meets a result it becomes a term about it (symbols.py). Statements are loops.py's.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any
 
-from selfplay.judging.reading.budget import Lazy, NotReadable, Unknown
+from selfplay.judging.reading.budget import NotReadable, Unknown
 from selfplay.judging.reading.expressions import ERRORS, OPERATORS
-from selfplay.judging.reading.interpret import Evaluator, Flow, Function, Scope
+from selfplay.judging.reading.interpret import Evaluator, Function, Scope
 from selfplay.judging.reading.known import Native
 from selfplay.judging.reading.names import BoundMethod
 from selfplay.judging.reading.normal import Term, make
-from selfplay.judging.reading.opaque import Spoiled, spoil
-from selfplay.judging.reading.refusals import refusal, refuse
-from selfplay.judging.reading.symbols import METHODS, EntryPoint, Result, connected
+from selfplay.judging.reading.opaque import Spoiled
+from selfplay.judging.reading.refusals import refuse
+from selfplay.judging.reading.symbols import METHODS, EntryPoint, Result, connected, display
 
-Wrapper = Callable[[Result], Any]
+
+class _OverResult(Exception):
+    """A comprehension turns out to go over a result."""
+
+    def __init__(self, iterable: Any, generator: ast.comprehension) -> None:
+        self.iterable, self.generator = iterable, generator
 
 
 class Symbolic(Evaluator):
-    """An evaluator that follows results through expressions and statements."""
+    """An evaluator that follows results through expressions."""
 
     entry: EntryPoint
     helpers: set[Function]
-    under: list[Wrapper]  # the loops over results and the conditions that surround a statement, outermost first
 
     def value(self, node: ast.AST, scope: Scope) -> Any:
         handler = _EXPRESSIONS.get(type(node))
@@ -91,9 +92,14 @@ class Symbolic(Evaluator):
         return True if not parts else parts[0] if len(parts) == 1 else connected("and", parts)
 
     def compare(self, name: str, a: Any, b: Any) -> Any:
-        if name in ("==", "!=") and type(a) is type(b) and type(a) in (list, tuple) and (_holds(a) or _holds(b)):
+        if (
+            name in ("==", "!=")
+            and type(a) is type(b)
+            and type(a) in (list, tuple)
+            and (holds_results(a) or holds_results(b))
+        ):
             return self._compare_items(name, a, b)
-        if name in ("in", "not_in") and isinstance(b, (list, tuple)) and _holds(b):
+        if name in ("in", "not_in") and isinstance(b, (list, tuple)) and holds_results(b):
             return self._among(name, a, b)
         return super().compare(name, a, b)
 
@@ -132,23 +138,29 @@ class Symbolic(Evaluator):
 
     # ---- parts of results ----
 
-    def item(self, node: ast.Subscript, scope: Scope) -> Any:
-        value, key = self.value(node.value, scope), self.value(node.slice, scope)
-        if isinstance(value, Unknown):
-            return value.item(key)
+    def at(self, value: Any, key: Any) -> Any:
         if isinstance(key, Spoiled):
             return key
-        if isinstance(key, Result):
+        if isinstance(key, Result) and not isinstance(value, Unknown):
             return key.over([value, key], lambda of, at: make("[]", of, at))
-        return value[self.budget.weigh(key)]
+        return super().at(value, key)
+
+    def combine(self, name: str, a: Any, b: Any) -> Any:
+        if name == "Add" and type(a) is type(b) and (holds_results(a) or holds_results(b)):
+            self.budget.made(len(a) + len(b), 8)
+            return a + b
+        return super().combine(name, a, b)
 
     def comprehension(self, node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp, scope: Scope) -> Any:
         """Over something known: its items. Over a result: a term with a variable for each name that it binds."""
-        first = self.value(node.generators[0].iter, scope)
-        if isinstance(first, Spoiled):
-            return first
-        if not isinstance(first, Result):
+        try:
             return super().comprehension(node, scope)
+        except _OverResult as over:
+            first = over.iterable
+            if isinstance(first, Spoiled):
+                return first
+            if over.generator is not node.generators[0]:
+                refuse("mixed", self.entry.name, what="a comprehension over something else")
         if isinstance(node, ast.DictComp):
             refuse("on_value", self.entry.name, name="a dictionary made of the items")
         inner, shape, parts = Scope(outer=scope), [], []
@@ -160,7 +172,23 @@ class Symbolic(Evaluator):
             parts += [iterable, *wanted]
         kind = "set" if isinstance(node, ast.SetComp) else "list"
         parts.append(self.value(node.elt, inner))
-        return first.over(parts, lambda *terms: _comprehension(kind, shape, terms), isinstance(node, ast.GeneratorExp))
+        return first.over(
+            parts, lambda *terms: comprehension_of(kind, shape, terms), isinstance(node, ast.GeneratorExp)
+        )
+
+    def _bindings(self, generators: Sequence[ast.comprehension], scope: Scope) -> Iterator[None]:
+        if not generators:
+            yield
+            return
+        first = generators[0]
+        iterable = self.value(first.iter, scope)
+        if isinstance(iterable, (Result, Spoiled)):
+            raise _OverResult(iterable, first)
+        for item in self.budget.each(iterable):
+            self.budget.spend()
+            self.bind(first.target, item, scope)
+            if all(self.truth(self.value(condition, scope)) for condition in first.ifs):
+                yield from self._bindings(generators[1:], scope)
 
     def _variables(self, target: ast.expr, scope: Scope) -> tuple[int, ...]:
         names = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
@@ -176,21 +204,31 @@ class Symbolic(Evaluator):
         return tuple(numbers)
 
     def apply(self, function: Any, arguments: list[Any], keywords: dict[str, Any] | None = None) -> Any:
-        given = [*arguments, *(keywords or {}).values()]
+        keywords = keywords or {}
+        given = [*arguments, *keywords.values()]
         if isinstance(function, Function) and function in self.helpers and any(isinstance(v, Unknown) for v in given):
             refuse("helper", self.entry.name, name="function")
-        if isinstance(function, BoundMethod) and any(isinstance(value, Result) for value in given):
-            if function.name in METHODS and not keywords:
-                result = next(value for value in given if isinstance(value, Result))
-                return result.over([function.value, *arguments], lambda *terms: make(f".{function.name}", *terms))
-        if isinstance(function, Native) and not keywords:
-            if function.name in ("all", "any") and len(arguments) == 1 and _holds(arguments[0]):
-                return self.all(arguments[0], "and" if function.name == "all" else "or")
-            if function.name in ("map", "filter") and len(arguments) == 2 and isinstance(arguments[1], Result):
-                return self._mapped(function.name, *arguments)
-        if isinstance(function, Native) and function.name in ("sorted", "min", "max") and len(arguments) == 1:
-            if isinstance(arguments[0], Result) and (keywords or {}).get("key") is not None:
-                return self._keyed(function.name, arguments[0], dict(keywords or {}))
+        result = next((value for value in given if isinstance(value, Result)), None)
+        if isinstance(function, BoundMethod) and result is not None and function.name in METHODS and not keywords:
+            return result.over([function.value, *arguments], lambda *terms: make(f".{function.name}", *terms))
+        if isinstance(function, Native) and arguments and function.name in _OF_ITEMS:
+            return self._of_items(function, arguments, keywords)
+        return super().apply(function, arguments, keywords)
+
+    def _of_items(self, function: Native, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+        """A builtin that looks at the items of a result, or of a list that holds some."""
+        name, first = function.name, arguments[-1]
+        if name in ("map", "filter"):
+            if len(arguments) == 2 and isinstance(first, Result):
+                return self._mapped(name, *arguments)
+        elif name in ("all", "any"):
+            if holds_results(first):
+                return self.all(self.budget.items(first), "and" if name == "all" else "or")
+        elif holds_results(arguments[0]):
+            first = display(self.entry, self.budget.items(arguments[0]))
+            return self._of_items(function, [first, *arguments[1:]], keywords)
+        elif isinstance(arguments[0], Result) and keywords.get("key") is not None:
+            return self._keyed(name, arguments[0], keywords)
         return super().apply(function, arguments, keywords)
 
     def _keyed(self, name: str, result: Result, keywords: dict[str, Any]) -> Any:
@@ -219,7 +257,7 @@ class Symbolic(Evaluator):
             refuse("on_value", self.entry.name, name=f"{name}() of a function that looks at nothing")
         shape = [((variable.term[1],), int(name == "filter"))]
         parts = [result, made] if name == "map" else [result, made, variable]
-        return result.over(parts, lambda *terms: _comprehension("list", shape, terms), True)
+        return result.over(parts, lambda *terms: comprehension_of("list", shape, terms), True)
 
     def _unpack(self, targets: Sequence[ast.expr], value: Any, scope: Scope) -> None:
         """`a, b = f(n)` also states how many items there are."""
@@ -244,74 +282,29 @@ class Symbolic(Evaluator):
                     target, value.item(position if star is None or position < star else position - len(targets)), scope
                 )
 
-    # ---- statements about results ----
-
     def state(self, value: Any) -> None:
         """Enter an asserted value."""
         raise NotImplementedError
 
-    def on_for(self, node: ast.For, scope: Scope) -> Flow | None:
-        """A loop over a result states what it asserts of every item."""
-        iterable = self.value(node.iter, scope)
-        if not isinstance(iterable, Result):
-            items = iterable if isinstance(iterable, Lazy) else self.budget.items(iterable)
-            return self._loop(node, (self.bind(node.target, item, scope) for item in items), scope)
-        spoil([node], scope, refusal("decides", self.entry.name))
-        variables = self._variables(node.target, scope)
 
-        def every(condition: Result) -> Any:
-            shape = [(variables, 0)]
-            return condition.over(
-                [iterable, condition], lambda *terms: make("all", _comprehension("list", shape, terms))
-            )
-
-        self._run_under(every, node.body, scope)
-        spoil([node], scope, refusal("decides", self.entry.name))
-        return self.run(node.orelse, scope)
-
-    def on_if(self, node: ast.If, scope: Scope) -> Flow | None:
-        test = self.value(node.test, scope)
-        if not isinstance(test, Result):
-            return self.run(node.body if self.truth(test) else node.orelse, scope)
-        test.listed()
-        spoil([*node.body, *node.orelse], scope, refusal("decides", self.entry.name))
-        self._run_under(lambda condition: connected("or", [test.negated(), condition]), node.body, scope)
-        spoil(node.body, scope, refusal("decides", self.entry.name))
-        self._run_under(lambda condition: connected("or", [test, condition]), node.orelse, scope)
-        spoil(node.orelse, scope, refusal("decides", self.entry.name))
-        return None
-
-    def _run_under(self, wrapper: Wrapper, body: Sequence[ast.stmt], scope: Scope) -> None:
-        with self._surrounded(wrapper):
-            if self.run(body, scope) is not None:
-                refuse("decides", self.entry.name)
-
-    @contextmanager
-    def _surrounded(self, wrapper: Wrapper) -> Iterator[None]:
-        self.under.append(wrapper)
-        try:
-            yield
-        finally:
-            self.under.pop()
-
-
-def _holds(items: Any) -> bool:
+def holds_results(items: Any) -> bool:
     """Whether a list or tuple holds something that is not known yet."""
     return isinstance(items, (list, tuple)) and any(isinstance(item, Unknown) for item in items)
 
 
-def _comprehension(kind: str, shape: Sequence[tuple[tuple[int, ...], int]], terms: Sequence[Term]) -> Term:
+def comprehension_of(kind: str, shape: Sequence[tuple[tuple[int, ...], int]], terms: Sequence[Term]) -> Term:
     """The term of a comprehension from those of its iterables, each with its conditions, and of its element."""
     left = iter(terms)
     generators = tuple((next(left), numbers, tuple(next(left) for _ in range(wanted))) for numbers, wanted in shape)
     return ("for", kind, generators, next(left))
 
 
+_OF_ITEMS = frozenset({"all", "any", "map", "filter", "sum", "prod", "sorted", "min", "max", "set", "str", "repr"})
+
 _EXPRESSIONS: dict[type[ast.AST], Callable[[Any, Any, Scope], Any]] = {
     ast.BoolOp: Symbolic.boolean,
     ast.Compare: Symbolic.comparison,
     ast.IfExp: Symbolic.choice,
-    ast.Subscript: Symbolic.item,
     ast.ListComp: Symbolic.comprehension,
     ast.SetComp: Symbolic.comprehension,
     ast.DictComp: Symbolic.comprehension,

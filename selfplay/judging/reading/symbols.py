@@ -14,7 +14,7 @@ from typing import Any
 from selfplay.judging.calls import call_text
 from selfplay.judging.reading.budget import WRITING, Budget, Lazy, NotReadable, Unknown
 from selfplay.judging.reading.known import ExceptionType, Native, type_names
-from selfplay.judging.reading.normal import Term, joined, make
+from selfplay.judging.reading.normal import Term, joined, make, words
 from selfplay.judging.reading.opaque import Spoiled
 from selfplay.judging.reading.refusals import refuse
 from selfplay.judging.values import encode
@@ -27,91 +27,16 @@ OPERATORS = {
     "Add": "+", "Sub": "-", "Mult": "*", "Div": "/", "FloorDiv": "//", "Mod": "%", "Pow": "**",
     "BitOr": "|", "BitAnd": "&", "BitXor": "^",
 }  # fmt: skip
-FUNCTIONS = frozenset(
-    [
-        "len",
-        "sorted",
-        "reversed",
-        "set",
-        "list",
-        "tuple",
-        "sum",
-        "min",
-        "max",
-        "abs",
-        "str",
-        "int",
-        "float",
-        "bool",
-        "any",
-        "all",
-        "zip",
-        "enumerate",
-        "range",
-        "ord",
-        "chr",
-        "repr",
-    ]
+FUNCTIONS = words(
+    "len sorted reversed set list tuple sum min max abs str int float bool any all prod zip enumerate range ord chr repr"
 )
 SAME_AS = {"frozenset": "set", "fabs": "abs"}
-METHODS = frozenset(
-    [
-        "lower",
-        "upper",
-        "strip",
-        "lstrip",
-        "rstrip",
-        "split",
-        "splitlines",
-        "startswith",
-        "endswith",
-        "count",
-        "index",
-        "find",
-        "replace",
-        "join",
-        "isdigit",
-        "isalpha",
-        "isalnum",
-        "isupper",
-        "islower",
-        "isspace",
-        "title",
-        "capitalize",
-        "keys",
-        "values",
-        "items",
-        "get",
-        "copy",
-        "issubset",
-        "issuperset",
-        "isdisjoint",
-        "union",
-        "intersection",
-        "difference",
-        "symmetric_difference",
-        "swapcase",
-        "removeprefix",
-        "removesuffix",
-    ]
+METHODS = words(
+    "lower upper strip lstrip rstrip split splitlines startswith endswith count index find replace join isdigit isalpha"
+    " isalnum isupper islower isspace title capitalize keys values items get copy issubset issuperset isdisjoint union"
+    " intersection difference symmetric_difference swapcase removeprefix removesuffix"
 )
-CHANGING = frozenset(
-    [
-        "append",
-        "extend",
-        "insert",
-        "pop",
-        "remove",
-        "sort",
-        "reverse",
-        "clear",
-        "add",
-        "discard",
-        "update",
-        "setdefault",
-        "popitem",
-    ]
-)
+CHANGING = words("append extend insert pop remove sort reverse clear add discard update setdefault popitem")
 LAZY = frozenset({"reversed", "zip", "enumerate", ".values", ".items", ".keys"})
 
 
@@ -147,12 +72,12 @@ class EntryPoint(Unknown):
         for name in keywords:
             if not name.isidentifier():
                 refuse("keywords", self.name, name=name)
-        self.budget.weigh(arguments)
-        self.budget.weigh(keywords)
+        self.budget.weigh([*arguments, *keywords.values()], WRITING)
         try:
             text = call_text(arguments, keywords)
         except ValueError as error:
             raise NotReadable("unsupported", str(error)) from None
+        self.budget.made(len(text))
         result = Result(self, ("result", text))
         self.calls.append(result)
         return result
@@ -160,9 +85,9 @@ class EntryPoint(Unknown):
     def attribute(self, name: str) -> Any:
         if name == "__name__":
             return self.name
-        if name.startswith("__"):
-            return Spoiled.of("known", self.name)
-        refuse("attribute", self.name, name=name)
+        if not name.startswith("__"):
+            refuse("attribute", self.name, name=name)
+        return Spoiled.of("known", self.name)
 
     def passed_to(self, name: str, arguments: list[Any], keywords: dict[str, Any]) -> Any:
         if name == "callable":
@@ -211,6 +136,8 @@ class Result(Unknown):
     def _data(self, value: Any) -> Result:
         if isinstance(value, Native):
             refuse("on_value", self.entry.name, name=f"a comparison with {value.name}")
+        if type(value) in (list, tuple) and any(isinstance(item, Unknown) for item in value):
+            return display(self.entry, value)
         return Result(self.entry, ("data", text_of(value, self.entry.budget)))
 
     def then(self, name: str, *others: Any) -> Any:
@@ -226,6 +153,8 @@ class Result(Unknown):
     def compare(self, operator: str, other: Any, flipped: bool) -> Any:
         if isinstance(other, (Approx, Kind)):
             return other.compare(operator, self, not flipped)
+        if operator == "is_not" and not (other is None or other is True or other is False):
+            return True  # of another object; that a program gives back the very list it was given, no value tells
         if operator in _NEGATIVE:
             found = self.compare(_NEGATIVE[operator], other, flipped)
             return found.negated() if isinstance(found, Unknown) else not found
@@ -257,11 +186,9 @@ class Result(Unknown):
         return self.then("[]", key)
 
     def attribute(self, name: str) -> Any:
-        if name in METHODS:
-            return Method(self, name)
-        if name in CHANGING:
-            refuse("changes", self.entry.name, name=name)
-        refuse("attribute", self.entry.name, name=name)
+        if name not in METHODS:
+            refuse("changes" if name in CHANGING else "attribute", self.entry.name, name=name)
+        return Method(self, name)
 
     def combine(self, operator: str, other: Any, flipped: bool) -> Any:
         if operator == "USub":
@@ -338,6 +265,15 @@ _SPECIAL: dict[str, Callable[[Result, list[Any], dict[str, Any]], Any]] = {
 }
 
 
+def display(entry: EntryPoint, items: Sequence[Any]) -> Any:
+    """A list or tuple of which some items are results, as one."""
+    result = next((item for item in items if isinstance(item, Result)), None)
+    if result is None:
+        refuse("mixed", entry.name, what="other values")
+    name = "[,]" if isinstance(items, list) else "(,)"
+    return result.over(items, lambda *terms: ("call", name, *terms))
+
+
 def calls_of(term: Term) -> Iterator[str]:
     """The arguments of the calls in a term."""
     if term[0] == "result":
@@ -376,6 +312,9 @@ class Kind(Unknown):
         self.result = result
 
     def compare(self, operator: str, other: Any, flipped: bool) -> Any:
+        if operator in ("in", "not_in") and isinstance(other, (tuple, list)) and other and not flipped:
+            found = connected("or", [self.compare("==", one, False) for one in other])
+            return found if operator == "in" else found.negated()
         if operator not in ("==", "!=", "is", "is_not") or not isinstance(other, Native):
             refuse("on_value", self.result.entry.name, name="this comparison of the type")
         condition = self.result.then("type_is", type_names(other)[0])

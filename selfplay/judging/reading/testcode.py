@@ -118,7 +118,7 @@ class Module(Fixtures):
                 unit.stated = [Stated(self.source(unit.node), None, *why(refusal("known", self.entry.name)))]
             self.loose += self.empty
         units = sorted([*self.loose, *(unit for unit, _ in self.tests.values())], key=lambda unit: unit.node.lineno)
-        if not self.room:
+        if self.room < 0:
             unit = next((unit for unit in units if not unit.stated), units[-1])
             unit.stated = [*unit.stated, Stated("", None, *why(refusal("too_many", limit=self.limit)))]
         return [unit for unit in units if unit.stated]
@@ -142,6 +142,7 @@ class Module(Fixtures):
     def _fresh(self) -> None:
         self.budget.begin(FUNCTION_STEPS)
         self.stated = []
+        self.refused.clear()
         self.under.clear()
         self.entry.calls.clear()
 
@@ -257,7 +258,8 @@ class Module(Fixtures):
             self.run(node.body, Scope({node.args.args[0].arg: self.entry}, self.globals))
             return
         lineage = self._lineage(owner) if owner else []
-        marks = [*self._marks(lineage), *(self.value(decorator, self.globals) for decorator in node.decorator_list)]
+        within = Scope(TestSelf(self, lineage, self.globals).names, self.globals) if owner else self.globals
+        marks = [*self._marks(lineage), *(self.value(decorator, within) for decorator in node.decorator_list)]
         names = arguments_of(node)[1 if owner else 0 :]
         for row in self.rows(marks, names):
             instance = TestSelf(self, lineage, self.globals) if owner else None

@@ -9,7 +9,7 @@ from typing import Any
 from selfplay.judging.reading.budget import NotReadable, Unknown
 from selfplay.judging.reading.interpret import Function, Scope
 from selfplay.judging.reading.known import BUILTINS
-from selfplay.judging.reading.opaque import Spoiled, spoil
+from selfplay.judging.reading.opaque import Spoiled
 from selfplay.judging.reading.pytests import Stop, Transparent
 from selfplay.judging.reading.refusals import refusal, refuse
 from selfplay.judging.reading.stating import Statements
@@ -62,7 +62,7 @@ class TestSelf(Unknown):
         except NotReadable as error:
             if not self.module.minor(error):
                 raise
-            spoil([statement], scope, error)
+            self.module.leave_out(statement, scope, error)
 
     def _bound(self, node: ast.FunctionDef, scope: Scope) -> Any:
         decorators = {decorator.id for decorator in node.decorator_list if isinstance(decorator, ast.Name)}
@@ -86,9 +86,9 @@ class TestSelf(Unknown):
             return self.names[name]
         if name in ("subTest", "fail", "skipTest") or name in _COMPARISONS or name in _NONE or name in _OTHERS:
             return {"fail": Stop("fails"), "skipTest": Stop("skip")}.get(name) or Assertion(self.module, name)
-        if name == "__class__":
-            return self
-        refuse("self", name=name)
+        if name != "__class__":
+            refuse("self", name=name)
+        return self
 
 
 class Base(Unknown):

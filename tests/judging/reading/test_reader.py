@@ -52,7 +52,7 @@ def in_test(body: str) -> str:
         ("assert f(1) is True", ([1], "is", True, ())),
         ("assert (f(1) == 2) is True", ([1], "==", 2, ())),
         ("assert not f(1) == 2", ([1], "!=", 2, ())),
-        ("assert f(1) in (1, 2)", ([1], "in", (1, 2), ())),
+        ("assert f(1) in (1, 2)", ([1], "in", [1, 2], ())),
         ("assert 3 in f(1)", ([1], "truthy", True, ("has", "3"))),
         ("assert sorted(f(1)) == [1]", ([1], "==", [1], ("sorted",))),
         ("assert len(f(1)) == 3", ([1], "==", 3, ("len",))),
@@ -90,13 +90,15 @@ def test_a_tolerance_is_kept(text: str, tolerance: tuple[float, float]) -> None:
     assert (case.operator, decode(case.expected), case.tolerance) == ("approx", 3.0, tolerance)
 
 
-def test_keywords_are_folded_to_positions_by_the_signature() -> None:
-    assert cases("assert f(b=1, a=5) == 0", TWO) == [([5, 1], "==", 0, ())]
-    assert cases("assert f(1, c=3) == 0", "def f(a, b=2, c=4)") == [([1, 2, 3], "==", 0, ())]
+def test_keywords_stay_keywords_whatever_the_signature() -> None:
+    expected = [({"": [1], "b": 5}, "==", 0, ())]
+    for signature in ("", TWO, "def f(b, a):", "def f(*args, **kw):"):
+        assert cases("assert f(1, b=5) == 0", signature) == expected
 
 
-def test_keywords_without_a_signature_are_refused() -> None:
-    assert reasons("assert f(b=1, a=5) == 0") == ["keywords"]
+def test_a_keyword_that_is_no_name_is_refused() -> None:
+    for call in ("f(**{'a b': 1})", "f(**{'': [1]})"):
+        assert reasons(f"assert {call} == 0") == ["keywords"]
 
 
 def test_parametrize_is_unrolled_in_the_order_of_pytest() -> None:
@@ -215,27 +217,25 @@ def test_a_table_for_one_parameter_tells_a_list_from_arguments() -> None:
     ("text", "reason"),
     [
         ("assert f(f(1)) == 1", "property"),
-        ("assert f(1) == f(2)", "property"),
-        ("assert f(1) == 1 and f(2) == 2", "compound"),
-        ("assert 0 <= f(1) <= 3", "compound"),
-        ("assert all(f(x) == x for x in [1, 2])", "property"),
-        ("assert [f(1), f(2)] == [1, 2]", "property"),
+        ("assert f(1) == f(1)", "not_a_call"),
+        ("assert f(x for x in [1]) == 1", "unsupported"),
+        ("assert {f(1): 2} == {1: 2}", "property"),
         ("assert g(1) == 1", "wrong_entry"),
         ("assert True", "not_a_call"),
         ("assert (f(1) == 2, 'always true')", "not_a_call"),
         ("assert f", "not_a_call"),
         ("assert f(1) is 5", "unsupported"),
+        ("assert f(1).value == 5", "class"),
+        ("import numpy as np\nassert f(np.zeros(1)) == 1", "import"),
+        ("assert False", "false"),
+        ("assert [1] == [2]", "false"),
         ("assert f(open('x').read()) == 1", "unreadable"),
         ("assert f(1 == 1", "syntax"),
-        ("def f(x):\n    return 1\nassert f(1) == 1", "patched"),
-        ("f = lambda x: 1\nassert f(1) == 1", "patched"),
-        ("import numpy as np\nassert f(1) == 1", "unsupported"),
-        ("import solution\nsolution.f = 1\nassert f(1) == 1", "unsupported"),
+        ("import solution\nsolution.f = 1\nassert f(1) == 1", "patched"),
         ("assert f('a' * 10**9) == 1", "budget"),
-        ("for i in range(1000):\n    assert f(i) == i", "too_many"),
         ("while True:\n    pass\nassert f(1) == 1", "budget"),
-        ("assert f(1) == 1 if f(2) else True", "property"),
-        ("assert f(f) == 1", "property"),
+        ("while f(1):\n    assert f(2) == 1", "property"),
+        ("assert f(f) == 1", "not_a_call"),
         ("import pytest\n@pytest.mark.parametrize(5, [1])\ndef test_x(a):\n    assert f(a)", "unreadable"),
         ("import pytest\n@pytest.mark.parametrize('a', 5)\ndef test_x(a):\n    assert f(a)", "unreadable"),
         ("class TestA:\n    def test_x(self):\n        self.assertEqual(f(1))", "unreadable"),
@@ -280,7 +280,7 @@ def test_fixtures_of_the_file_are_followed_and_others_refused() -> None:
     )
     reading = read_cases(text, "f")
     assert [case.name for case in reading.cases] == ["test_a"]
-    assert [refusal.reason for refusal in reading.refused] == ["unsupported"]
+    assert [refusal.reason for refusal in reading.refused] == ["patched"]
 
 
 def test_a_later_test_of_the_same_name_shadows_the_earlier() -> None:
@@ -303,7 +303,7 @@ def test_the_text_of_a_case_is_the_text_of_its_statement() -> None:
     ["(" * 5000, "\0", "assert f(" + "-" * 3000 + "1) == 1", "x = " + "[" * 90 + "]" * 90, "def", "\ud800",
      "a" * (2 << 20),
      "assert f({i * (2**61 - 1) for i in range(9000)}) == 1", "def test_x():\n  g = lambda: g()\n  g()\n",
-     "a = [0]\nfor i in range(60): a = [a, a]\nassert f(a) == 1", "[" + "[[1],1]," * 300 + "[[1],1]]"],
+     "a = [0]\nfor i in range(60): a = [a, a]\nassert f(a) == 1"],
 )  # fmt: skip
 def test_hostile_text_is_refused_quickly(text: str) -> None:
     start = time.perf_counter()

@@ -1,0 +1,187 @@
+"""The conditions of cases that a term about results amounts to (normal.py).
+
+What a view, an operator and an expected value can say is said by them, so that it has one form; anything else is
+written as a term in the language of terms.py. A conjunction is several conditions.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from selfplay.judging.functions import FUNCTIONS
+from selfplay.judging.reading.normal import FLIPPED, Term, is_call, make, words
+from selfplay.judging.reading.refusals import refuse
+from selfplay.judging.values import dump, load, number
+
+MAX_CALLS = 64  # of the entry point, in one case
+MAX_LETTERS = 1 << 20  # of constants, in one condition
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What a case states, without its name; see cases.py."""
+
+    arguments: str
+    operator: str
+    expected: str
+    view: tuple[str, ...] = ()
+    tolerance: tuple[float, float] = (0.0, 0.0)
+    further: tuple[str, ...] = ()
+
+
+def conditions(term: Term) -> Iterator[Condition]:
+    """The cases that asserting a term amounts to: one, or one for each part of a conjunction."""
+    if is_call(term, "bool"):
+        yield from conditions(term[2])
+    elif term[0] == "and":
+        for part in term[1:]:
+            yield from conditions(part)
+    elif is_call(term, "not") and term[2][0] == "or":
+        for part in term[2][1:]:
+            yield from conditions(make("not", part))
+    else:
+        yield _classic(term) or _satisfies(term)
+
+
+def _classic(term: Term) -> Condition | None:
+    """The condition as a view, an operator and an expected value, where they can say it."""
+    if is_call(term, "not"):
+        return _denied(term[2])
+    if is_call(term, "approx"):
+        return _near(term[2], term[3], *(number(load(part[1])) for part in term[4:]))
+    if is_call(term, "<", "<=") and is_call(term[2], "abs"):
+        return _distance(term)
+    if is_call(term, "in") and term[2][0] == "data":
+        return _viewed(term[3], "truthy", "true", ("has", term[2][1]))
+    if is_call(term, *FLIPPED, "in") and term[3][0] == "data":
+        return _viewed(term[2], term[1], term[3][1])
+    return _viewed(term, "truthy", "true")
+
+
+def _denied(term: Term) -> Condition | None:
+    if is_call(term, "in") and term[2][0] == "data":
+        return _viewed(term[3], "falsy", "false", ("has", term[2][1]))
+    if is_call(term, "in") and term[3][0] == "data":
+        return _viewed(term[2], "not_in", term[3][1])
+    return _viewed(term, "falsy", "false")
+
+
+def _viewed(term: Term, operator: str, expected: str, last: tuple[str, ...] = ()) -> Condition | None:
+    path: list[str] = [*reversed(last)]
+    while term[0] == "call":
+        step = _step(term)
+        if step is None:
+            return None
+        path += reversed(step)
+        term = term[2]
+    return Condition(term[1], operator, expected, tuple(reversed(path))) if term[0] == "result" else None
+
+
+def _step(term: Term) -> tuple[str, ...] | None:
+    """The last step of a term as a step of a view, with its argument."""
+    name, arguments = term[1], term[3:]
+    if not arguments:
+        return _PLAIN_STEPS.get(name)
+    if any(argument[0] != "data" for argument in arguments):
+        return None
+    text = arguments[0][1]
+    if name == "[:]":
+        bounds = [json.loads(argument[1]) for argument in arguments]
+        return ("slice", ",".join("" if bound is None else str(bound) for bound in bounds))
+    if name == "[]":
+        return ("index" if re.fullmatch(r"-?\d+", text) else "key", text)
+    if name == "round":
+        return ("round", text)
+    if name == ".count" and len(arguments) == 1:
+        return ("count", text)
+    return (name, json.loads(text)) if name in ("isinstance", "type_is") else None
+
+
+_PLAIN_STEPS: dict[str, tuple[str, ...]] = {
+    **{
+        name: (name,) for name in words("len sorted reversed set list tuple sum min max abs str int float bool any all")
+    },
+    **{f".{name}": (name,) for name in words("lower upper strip keys values items")},
+    "round": ("round", ""),
+}
+
+
+def _near(of: Term, expected: Term, rel: Any, abs: Any) -> Condition | None:
+    found = _viewed(of, "approx", expected[1]) if expected[0] == "data" else None
+    return found and Condition(found.arguments, "approx", found.expected, found.view, (float(rel), float(abs)))
+
+
+def _distance(term: Term) -> Condition | None:
+    """`abs(x - 3) < 1e-6` as a tolerance, which has the largest distance that is still allowed."""
+    inner, bound = term[2][2], number(load(term[3][1])) if term[3][0] == "data" else None
+    if not is_call(inner, "-") or not isinstance(bound, (int, float)) or not math.isfinite(bound) or bound < 0:
+        return None
+    of, expected = (inner[3], inner[2]) if inner[2][0] == "data" else (inner[2], inner[3])
+    if expected[0] != "data" or number(load(expected[1])) is None:
+        return None
+    return _near(of, expected, 0.0, math.nextafter(bound, 0.0) if term[1] == "<" else bound)
+
+
+def _satisfies(term: Term) -> Condition:
+    writer = _Writer()
+    text = dump(writer.write(term))
+    if not writer.calls:
+        refuse("known")
+    first, *further = writer.calls
+    return Condition(first, "satisfies", text, (), (0.0, 0.0), tuple(further))
+
+
+class _Writer:
+    """Writes a term in the language of terms.py: calls and variables numbered in the order in which they appear."""
+
+    def __init__(self) -> None:
+        self.calls: dict[str, int] = {}
+        self.variables: dict[int, int] = {}
+        self.letters = MAX_LETTERS
+
+    def write(self, term: Term) -> list[Any]:
+        head = term[0]
+        if head == "result":
+            if term[1] not in self.calls and len(self.calls) == MAX_CALLS:
+                refuse("many_calls", limit=MAX_CALLS)
+            return ["result", self.calls.setdefault(term[1], len(self.calls))]
+        if head == "data":
+            self.letters -= len(term[1])
+            if self.letters < 0:
+                refuse("long_condition", limit=MAX_LETTERS)
+            return ["data", load(term[1])]
+        if head == "item":
+            if term[1] not in self.variables:
+                refuse("decides")
+            return ["item", self.variables[term[1]]]
+        if head == "call":
+            return self._call(term)
+        if head == "for":
+            return self._comprehension(term)
+        return [head, *map(self.write, term[1:])]
+
+    def _call(self, term: Term) -> list[Any]:
+        name: str = "is not" if term[1] == "is_not" else term[1]
+        arguments = [*map(self.write, term[2:])]
+        if name == "type_is":
+            return ["call", "==", ["call", "type", arguments[0]], arguments[1]]
+        if name not in FUNCTIONS or not FUNCTIONS[name][0] <= len(arguments) <= FUNCTIONS[name][1]:
+            refuse("on_value", name=f"{name.lstrip('.')} with these arguments")
+        return ["call", name, *arguments]
+
+    def _comprehension(self, term: Term) -> list[Any]:
+        generators: list[Any] = []
+        for iterable, numbers, wanted in term[2]:
+            of = self.write(iterable)
+            bound = [self.variables.setdefault(number, len(self.variables)) for number in numbers]
+            generators.append([of, bound, [*map(self.write, wanted)]])
+        written = ["for", term[1], generators, self.write(term[3])]
+        for _, numbers, _ in term[2]:
+            for bound in numbers:
+                del self.variables[bound]
+        return written
