@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import ast
 import warnings
+from collections.abc import Iterator
+
+_PASSES = 10  # times that a text may be given to the parser whole
+_BASE = 20_000  # characters that any text may cost, however short
+_EACH = 64  # characters that a try costs beside its own
 
 
 def parse(source: str) -> ast.Module | int:
@@ -24,6 +29,30 @@ def parsed(source: str) -> ast.Module | None:
     return tree if isinstance(tree, ast.Module) else None
 
 
+class Parser:
+    """Parses pieces of one text, in as many tries as a fixed multiple of its length allows; then nothing parses.
+
+    Finding code in prose is trying. Without a total, a thousand lines of `@a` were parsed sixty times over for each of
+    sixty beginnings.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.left = _PASSES * len(text) + _BASE
+
+    def parse(self, source: str) -> ast.Module | int:
+        """As `parse`; 1 for what is too long for what is left."""
+        cost = len(source) + _EACH
+        if cost > self.left:
+            return 1
+        self.left -= cost
+        return parse(source)
+
+    def parsed(self, source: str) -> ast.Module | None:
+        """As `parsed`; None for what is too long for what is left."""
+        tree = self.parse(source)
+        return tree if isinstance(tree, ast.Module) else None
+
+
 def definition(tree: ast.Module, name: str) -> ast.stmt | None:
     """The last top-level statement that binds `name`: a function, a class, an assignment or an import."""
     return next((statement for statement in reversed(tree.body) if name in bound(statement)), None)
@@ -31,21 +60,26 @@ def definition(tree: ast.Module, name: str) -> ast.stmt | None:
 
 def bound(statement: ast.stmt) -> set[str]:
     """Names that a top-level statement binds; of an `if` or `try` those that its branches bind."""
+    names = set[str]()
+    waiting = [statement]  # no recursion: a thousand `elif` are nested a thousand deep
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, (ast.If, ast.Try, ast.With, ast.For, ast.While)):
+            waiting += [child for child in ast.iter_child_nodes(each) if isinstance(child, ast.stmt)]
+        else:
+            names.update(_bound(each))
+    return names
+
+
+def _bound(statement: ast.stmt) -> Iterator[str]:
     match statement:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-            return {name}
+            yield name
         case ast.Assign(targets=targets):
-            return {node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)}
+            yield from (node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name))
         case ast.AnnAssign(target=ast.Name(id=name)) | ast.AugAssign(target=ast.Name(id=name)):
-            return {name}
+            yield name
         case ast.Import(names=names) | ast.ImportFrom(names=names):
-            return {(alias.asname or alias.name).split(".")[0] for alias in names}
-        case ast.If() | ast.Try() | ast.With() | ast.For() | ast.While():
-            return {
-                name
-                for child in ast.iter_child_nodes(statement)
-                if isinstance(child, ast.stmt)
-                for name in bound(child)
-            }
+            yield from ((alias.asname or alias.name).split(".")[0] for alias in names)
         case _:
-            return set()
+            return

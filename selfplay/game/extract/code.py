@@ -10,9 +10,9 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from selfplay.game.extract.text import Block, blocks, code_in, outside, without_thinking
+from selfplay.game.extract.text import MAX_TURN, Block, blocks, code_in, outside, without_thinking
 from selfplay.game.problems import Problem
-from selfplay.game.syntax import bound, definition, parsed
+from selfplay.game.syntax import Parser, bound, definition, parsed
 
 _NOT_PYTHON = frozenset({"text", "txt", "input", "output", "console", "bash", "sh", "shell", "json", "plaintext"})
 _CONSOLE = frozenset({"print", "input"})
@@ -37,13 +37,14 @@ def extract_code(text: str, problem: Problem) -> Code:
     For a function: the code that defines the entry point, without example calls, asserts, printing and main guard. For
     kind stdio: the program as it is. Comments alone are no solution.
     """
-    text = without_thinking(text)
+    text = without_thinking(text[:MAX_TURN])
+    parser = Parser(text)
     lines = text.split("\n")
     found = blocks(lines)
     seen_code = False
     salvaged: str | None = None
     for how, candidate in _candidates(text, lines, found):
-        source, lost = code_in(candidate)
+        source, lost = code_in(candidate, parser)
         tree = parsed(source) if source else None
         if tree is None or not _does_something(tree):
             continue
@@ -79,7 +80,7 @@ def _without_examples(source: str, tree: ast.Module, entry_point: str) -> str:
     """`source` without the top-level statements that use the solution or the console; a program stays as it is."""
     if not entry_point or all(isinstance(each, _SEPARATE) for each in tree.body):
         return source
-    examples = _examples(tree, entry_point)
+    examples = set(_examples(tree, entry_point))
     kept = [each for each in tree.body if each not in examples]
     dropped = {line for each in examples for line in _span(each)} - {line for each in kept for line in _span(each)}
     lines = source.split("\n")

@@ -11,9 +11,17 @@ import ast
 import re
 from dataclasses import dataclass
 
-from selfplay.game.extract.text import Block, blocks, code_like, longest_parseable, outside, without_thinking
+from selfplay.game.extract.text import (
+    MAX_TURN,
+    Block,
+    blocks,
+    code_like,
+    longest_parseable,
+    outside,
+    without_thinking,
+)
 from selfplay.game.problems import Problem, StdinTest
-from selfplay.game.syntax import parsed
+from selfplay.game.syntax import Parser, parsed
 
 _TEST = re.compile(
     r"""\s*(?:assert\b|self\.assert\w+\(|with\s+[\w.]{0,40}raises\w{0,8}\(|[(\[]\s*[\[({'"\d-])""", re.IGNORECASE
@@ -48,25 +56,26 @@ class Tests:
 
 def extract_tests(text: str, problem: Problem) -> Tests:
     """The tests in a discriminator's turn, with what was salvaged and what was dropped."""
-    text = without_thinking(text)
+    text = without_thinking(text[:MAX_TURN])
     if problem.kind == "stdio":
         return _stdin_tests(text)
-    tree = parsed(text) if "`" not in text else None
+    parser = Parser(text)
+    tree = parser.parsed(text) if "`" not in text else None
     if tree is not None and all(isinstance(each, ast.Assert) for each in tree.body):
         return Tests(text.strip())  # the usual turn of the embedded player, read with one parse
-    return _function_tests(text)
+    return _function_tests(text, parser)
 
 
-def _function_tests(text: str) -> Tests:
+def _function_tests(text: str, parser: Parser) -> Tests:
     lines = text.split("\n")
     found = [block for block in blocks(lines) if block.language in ("", "python", "py", "python3")]
     if found:
         bare = outside(lines, found)
         before = lines[: found[0].start]
-        return _salvage("\n".join(block.body for block in found), _prose(before), _tests_in(bare))
+        return _salvage("\n".join(block.body for block in found), _prose(before), _tests_in(bare), parser)
     lines = [_unbulleted(line) for line in lines if not line.lstrip().startswith(("```", "~~~"))]
     start = next((number for number, line in enumerate(lines) if _starts_code(line)), len(lines))
-    return _salvage("\n".join(lines[start:]), _prose(lines[:start]), 0)
+    return _salvage("\n".join(lines[start:]), _prose(lines[:start]), 0, parser)
 
 
 def _unbulleted(line: str) -> str:
@@ -86,24 +95,24 @@ def _tests_in(lines: list[str]) -> int:
     return sum(_TEST.match(line) is not None for line in lines)
 
 
-def _salvage(source: str, critique: str, dropped: int) -> Tests:
+def _salvage(source: str, critique: str, dropped: int, parser: Parser) -> Tests:
     """`source` if it parses, else the statements of it that do."""
-    tree = parsed(source)
+    tree = parser.parsed(source)
     if tree is not None:
         return Tests(_without_harness(source, tree), (), critique, 0, dropped)
     kept, whole, mended, lost = list[str](), 0, 0, dropped
-    chunks = _chunks(_closed(source.split("\n")))
-    while chunks:
-        taken, used = _statement(chunks)
-        broken = [line for chunk in chunks[:used] for line in chunk]
+    chunks, at = _chunks(_closed(source.split("\n"), parser)), 0
+    while at < len(chunks):
+        taken, used = _statement(chunks[at : at + 4], parser)
+        broken = [line for chunk in chunks[at : at + used] for line in chunk]
         kept += broken[:taken]
         whole += _tests_in(broken[:taken]) if taken == len(broken) else 0
         mended += _tests_in(broken[:taken]) if taken < len(broken) else 0
         lost += _tests_in(broken[taken:])
-        chunks = chunks[used:]
+        at += used
     rescued = whole + mended if lost > dropped or mended else 0
     clean = "\n".join(kept)
-    tree = parsed(clean)
+    tree = parsed(clean)  # whatever the tries have used up
     return Tests(_without_harness(clean, tree) if tree else "", (), critique, rescued, lost)
 
 
@@ -120,32 +129,32 @@ def _chunks(lines: list[str]) -> list[list[str]]:
     return chunks
 
 
-def _statement(chunks: list[list[str]]) -> tuple[int, int]:
-    """How many lines to keep of the first chunk, and how many chunks these are: it may need the next three to parse."""
+def _statement(chunks: list[list[str]], parser: Parser) -> tuple[int, int]:
+    """How many lines to keep of the first chunk, and how many chunks these are: it may need the others to parse."""
     joined: list[str] = []
-    for used, chunk in enumerate(chunks[:4], 1):
+    for used, chunk in enumerate(chunks, 1):
         joined = joined + chunk
-        if parsed("\n".join(joined)) is not None:
+        if parser.parsed("\n".join(joined)) is not None:
             return len(joined), used
     first = chunks[0]
-    taken = longest_parseable(first)
+    taken = longest_parseable(first, parser)
     return (taken if _tests_in(first[:taken]) else 0), 1
 
 
-def _closed(lines: list[str]) -> list[str]:
+def _closed(lines: list[str], parser: Parser) -> list[str]:
     """A list of pairs that breaks off, closed after its last whole line; any other text as it is."""
     start = next((number for number, line in enumerate(lines) if _OPEN_LIST.match(line)), None)
-    if start is None or parsed("\n".join(lines)) is not None:
+    if start is None:
         return lines
     for end in range(len(lines) - 1, max(start, len(lines) - 8), -1):
-        if parsed("\n".join([*lines[:end], "]"])) is not None:
+        if parser.parsed("\n".join([*lines[:end], "]"])) is not None:
             return [*lines[:end], "]", *lines[end:]]
     return lines
 
 
 def _without_harness(source: str, tree: ast.Module) -> str:
     """`source` without what runs tests and is none: main guard, printing, calls of test functions, words of prose."""
-    dropped = [each for each in tree.body if _is_harness(each)]
+    dropped = {each for each in tree.body if _is_harness(each)}
     if not dropped:
         return source.strip("\n")
     lines = {line for each in dropped for line in range(each.lineno, (each.end_lineno or each.lineno) + 1)}

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from textwrap import dedent
 
-from selfplay.game.syntax import parse, parsed
+from selfplay.game.syntax import Parser
 
 # Patterns meet hostile text, so none may backtrack over the same characters twice; long lines stay cheap.
 _FENCE = re.compile(r"^[ \t>]*(`{3,}|~{3,})[ \t]*([\w+#.-]*)(.*)$")
@@ -20,7 +20,9 @@ _CODE_LINE = re.compile(
       | assert\b | print\( | [A-Za-z_][\w.]*\(.*\)\s*(?:\#.*)?$""",
     re.VERBOSE,
 )
+_THINKING = re.compile(r"</?think>")
 _MAX_PARSES = 64  # bounds the work on text that no cut makes parse
+MAX_TURN = 1 << 17  # characters of a turn that are read: 4,096 tokens of 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +38,16 @@ class Block:
 
 def without_thinking(text: str) -> str:
     """`text` without <think> blocks; one never closed goes to the end, one never opened began before the text."""
-    kept = ""
-    while "think>" in text:
-        before, opened, rest = text.partition("<think>")
-        if "</think>" in before:
-            kept, text = "", text.partition("</think>")[2]
-            continue
-        kept += before
-        text = rest.partition("</think>")[2] if opened else ""
-    return kept + text
+    kept, at, inside = list[str](), 0, False
+    for tag in _THINKING.finditer(text):
+        closes = tag[0] == "</think>"
+        if not inside and not closes:
+            kept.append(text[at : tag.start()])
+            inside = True
+        elif closes:
+            kept = kept if inside else []
+            at, inside = tag.end(), False
+    return "".join([*kept, "" if inside else text[at:]])
 
 
 def blocks(lines: list[str]) -> list[Block]:
@@ -91,13 +94,13 @@ def code_like(line: str) -> bool:
     return _CODE_LINE.match(line) is not None
 
 
-def longest_parseable(lines: list[str]) -> int:
+def longest_parseable(lines: list[str], parser: Parser) -> int:
     """How many of the first lines make a module; the parser's own error line is where the next try ends."""
     end = len(lines)
     for _ in range(_MAX_PARSES):
         if end <= 0:
             return 0
-        result = parse("\n".join(lines[:end]))
+        result = parser.parse("\n".join(lines[:end]))
         if isinstance(result, ast.Module):
             return end
         # An error at the very end, such as a block without a body, is mended by taking one line more away.
@@ -105,19 +108,19 @@ def longest_parseable(lines: list[str]) -> int:
     return 0
 
 
-def code_in(text: str) -> tuple[str, bool]:
+def code_in(text: str, parser: Parser) -> tuple[str, bool]:
     """All parseable code in `text`, prose left out, and whether any line that looked like code was lost."""
     lines = dedent(text).expandtabs(4).split("\n") if "\t" in text else dedent(text).split("\n")
-    if parsed("\n".join(lines)) is not None:
+    if parser.parsed("\n".join(lines)) is not None:
         return "\n".join(lines).strip("\n"), False
     kept, lost = list[str](), False
-    for segment, whole in _segments(lines):
+    for segment, whole in _segments(lines, parser):
         kept += segment
         lost = lost or not whole
     return "\n".join(kept).strip("\n"), lost
 
 
-def _segments(lines: list[str]) -> Iterator[tuple[list[str], bool]]:
+def _segments(lines: list[str], parser: Parser) -> Iterator[tuple[list[str], bool]]:
     """Runs of lines that parse, each with False where the line after it looked like code too."""
     at = 0
     for _ in range(_MAX_PARSES):
@@ -125,7 +128,7 @@ def _segments(lines: list[str]) -> Iterator[tuple[list[str], bool]]:
             at += 1
         if at == len(lines):
             return
-        taken = longest_parseable(lines[at:])
+        taken = longest_parseable(lines[at:], parser)
         end = at + taken
         rest = lines[end] if end < len(lines) else ""
         yield lines[at:end], not (taken == 0 or rest.startswith((" ", "\t")) or code_like(rest))

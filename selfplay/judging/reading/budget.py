@@ -14,7 +14,7 @@ from typing import Any
 FUNCTION_STEPS = (
     600_000  # of one test function: `[i % 7 for i in range(10**5)]` is a pass over 100,000 items of four steps
 )
-MODULE_STEPS = 2_000_000  # of a whole text: under two seconds, under 150 MB
+MODULE_STEPS = 1_800_000  # of a whole text: under two seconds, under 150 MB
 SHORT_STEPS = 250  # of a short text, for each of its characters, beside one function's
 STEP_BYTES = 64
 WRITING = 8  # times that writing a value as canonical text takes what looking through it does

@@ -140,10 +140,10 @@ def lines(budget: Budget, arguments: Arguments, keywords: Keywords) -> None:
 
 
 def joined(budget: Budget, arguments: Arguments, keywords: Keywords) -> None:
-    """Writes the texts of a list one after the other, the receiver between them."""
+    """Writes the texts of a list, or of anything iterable, one after the other, the receiver between them."""
     between, texts = arguments
-    budget.weigh(texts)
-    if type(texts) in (list, tuple) and set(map(type, texts)) <= {str}:
+    texts = budget.items(budget.weigh(texts))
+    if set(map(type, texts)) <= {str}:
         budget.made(len(between) * len(texts) + sum(map(len, texts)), width(between, *texts))
 
 
@@ -282,7 +282,7 @@ def _of_n(arguments: Arguments, keywords: Keywords) -> tuple[int, int]:
     n = len(arguments[0])
     r = arguments[1] if len(arguments) > 1 else keywords.get("r", n)
     if not isinstance(r, int) or not 0 <= r <= n:
-        raise NotReadable("unsupported", f"{r!r:.20} chosen of {n} items")
+        raise NotReadable("unsupported", f"not a number of items that can be chosen of {n}")
     return n, r
 
 

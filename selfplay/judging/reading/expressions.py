@@ -230,7 +230,7 @@ class Expressions:
                 found.append((self.value(node.key, inner), self.value(node.value, inner)))
             else:
                 found.append(self.value(node.elt, inner))
-            self.budget.spend(len(node.generators))
+            self.budget.spend(len(node.generators) - 1)  # each item passes through all of them
         self.budget.sized(len(found))
         if type(node) is ast.DictComp:
             return self._dictionary(found)
@@ -256,6 +256,8 @@ class Expressions:
         keywords: dict[str, Any] = {}
         for keyword in node.keywords:
             value = self.value(keyword.value, scope)
+            if keyword.arg is None:
+                self.budget.copied(value)
             keywords.update({keyword.arg: value} if keyword.arg is not None else value)
         return self.apply(function, arguments, keywords)
 

@@ -66,7 +66,10 @@ def binary(budget: Budget, name: str, a: Any, b: Any) -> Any:
     if name not in _BINARY:
         raise NotReadable("unsupported", f"the operator {name}")
     same = type(a) if type(a) is type(b) else None
-    if same is int:
+    budget.spend()
+    if same is float:
+        pass
+    elif same is int:
         _pay_integers(budget, name, a, b)
     elif name == "Add" and same in _LISTED:
         budget.made(len(a) + len(b), _each(a, b))
@@ -159,7 +162,10 @@ _PLAIN = frozenset({bool, float, type(None)})
 
 def _is_in(budget: Budget, a: Any, b: Any) -> bool:
     budget.weigh(a)
-    if isinstance(b, Lazy) or (type(b) is range and type(a) is not int):  # a range is searched for others one by one
+    if isinstance(b, Lazy):
+        budget.weigh(list(b))
+        return any(a is item or a == item for item in b.rest())
+    if type(b) is range and type(a) is not int:  # searched one by one
         b = budget.items(b)
     if type(b) in (str, bytes, bytearray):
         costs.searched(budget, (b, a), {})
