@@ -174,8 +174,9 @@ def _joined(steps: Steps, tree: Tree, *arguments: Tree) -> list[Any]:
     """The text and the arguments of its method, paid for; a tuple of texts is one argument."""
     for part in (tree, *arguments):
         steps.weigh(part)
-    given = [rebuild(argument) if tag_of(argument) in ("", "t", "I") else None for argument in arguments]
-    return [text_of(tree), *given]
+    if any(tag_of(argument) not in ("", "t", "I") for argument in arguments):
+        raise Mismatch("no argument for a text's method")
+    return [text_of(tree), *map(rebuild, arguments)]
 
 
 def on_text(function: Callable[..., Any]) -> Callable[..., Tree]:

@@ -30,7 +30,7 @@ from selfplay.judging.equality import (
 )  # fmt: skip
 from selfplay.judging.scalars import number_of, text_of, tree_of, whole_of
 from selfplay.judging.steps import CHARACTERS, PARTS, Steps
-from selfplay.judging.values import Tree, dump, integer, number, whole
+from selfplay.judging.values import Tree, dump, integer, number, rebuild, whole
 
 
 def parts(steps: Steps, tree: Tree) -> list[Tree]:
@@ -116,8 +116,8 @@ _KINDS = {"l": "list", "t": "tuple"}
 def set_of(tag: str) -> Callable[..., Tree]:
     """set() or frozenset(), by tag."""
 
-    def collect(steps: Steps, tree: Tree = None) -> Tree:
-        found = [] if tree is None else distinct(steps, parts(steps, tree))
+    def collect(steps: Steps, *trees: Tree) -> Tree:
+        found = distinct(steps, [item for tree in trees for item in parts(steps, tree)])
         if not all(map(hashable, found)):
             raise Mismatch("not hashable")
         return [tag, *found]
@@ -238,6 +238,8 @@ def numbered(steps: Steps, tree: Tree, start: Tree = 0) -> Tree:
 
 def zipped(steps: Steps, *trees: Tree) -> Tree:
     """zip(*trees)."""
+    if any(not parts(steps, tree) for tree in trees):
+        return ["iterator"]
     rows = [in_order(steps, tree) for tree in trees]
     steps.spend((1 + len(rows)) * min(map(len, rows), default=0))
     return ["iterator", *(["t", *row] for row in zip(*rows, strict=False))]
@@ -332,6 +334,8 @@ def occurrences(steps: Steps, tree: Tree, wanted: Tree) -> Tree:
         return len(positions(wanted, tree[1:]))
     if tag_of(tree) == "r":
         return len(positions(wanted, parts(steps, tree)))
+    if tag_of(tree) in ("b", "B") and tag_of(wanted) in ("", "b", "B"):
+        return bytes.fromhex(tree[1]).count(rebuild(wanted))
     raise Mismatch("no count")
 
 

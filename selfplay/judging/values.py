@@ -30,6 +30,7 @@ Tree: TypeAlias = Any  # None | bool | int | str | list of a tag and its parts; 
 MAX_NODES = 200_000
 MAX_DEPTH = 100
 MAX_BYTES = 4 << 20
+SORTING = 4  # times the size of a value that may be written to sort the items of its sets
 SMALL = 1 << 53  # integers below this survive any JSON reader
 
 _FLOAT = re.compile(r"-?(?:\d{1,20}(?:\.\d{1,20})?(?:e[+-]?\d{1,3})?|inf)|nan", re.ASCII)
@@ -57,6 +58,7 @@ class _Encoder:
     def __init__(self, nodes: int, size: int, strict: bool) -> None:
         self.limit = self.left = nodes
         self.size = self.room = size
+        self.sorting = SORTING * size
         self.strict = strict
 
     def tree(self, value: Any, depth: int) -> Tree:
@@ -95,12 +97,20 @@ class _Encoder:
         if isinstance(value, dict):
             return ["d", *([self.tree(k, depth), self.tree(v, depth)] for k, v in dict.items(value))]
         if isinstance(value, set):
-            return ["s", *sorted(self._items(set.__iter__(value), depth), key=dump)]
+            return ["s", *sorted(self._items(set.__iter__(value), depth), key=self._sorted_by)]
         if isinstance(value, frozenset):
-            return ["z", *sorted(self._items(frozenset.__iter__(value), depth), key=dump)]
+            return ["z", *sorted(self._items(frozenset.__iter__(value), depth), key=self._sorted_by)]
         if self.strict:
             raise ValueError(f"a {type(value).__name__} is no plain data")
         return ["o", type(value).__name__]
+
+    def _sorted_by(self, item: Tree) -> str:
+        """An item of a set as text. In sets of sets the same text is written at every level, which is paid for."""
+        text = dump(item)
+        self.sorting -= len(text)
+        if self.sorting < 0:
+            raise ValueError(f"sets of sets take more than {SORTING} times {self.size} bytes to sort")
+        return text
 
     def _items(self, items: Iterable[Any], depth: int) -> list[Tree]:
         return [self.tree(item, depth) for item in items]

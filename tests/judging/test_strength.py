@@ -70,8 +70,9 @@ def test_a_weaker_case_first_leaves_the_stronger_one_its_place() -> None:
 
 
 def test_many_roundings_are_one_case() -> None:
-    found = reasons([f"round(f(1), {digits}) == {round(2.5, digits)}" for digits in range(1, 16)], 2.5)
-    assert found.count("") <= 8
+    right = 2.123456789
+    found = reasons([f"round(f(1), {digits}) == {round(right, digits)}" for digits in range(16)], right)
+    assert found.count("") <= 6
     assert reasons(["f(1) == 2.5", *(f"round(f(1), {k}) == {round(2.5, k)}" for k in range(1, 16))], 2.5).count("") == 1
 
 
@@ -149,7 +150,7 @@ def test_a_relation_that_most_outputs_satisfy_is_vacuous() -> None:
 def test_a_case_that_takes_too_long_to_be_tried_does_not_count() -> None:
     costly = relation("all(x >= 0 for x in range(5000)) and f0 == 5", 1)
     begin = time.process_time()
-    assert reasons([costly] * 20, 5) == ["vacuous"] * 20
+    assert reasons([costly] * 4, 5) == ["vacuous"] * 4
     assert time.process_time() - begin < 60
 
 

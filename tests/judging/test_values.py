@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from collections import Counter, OrderedDict, defaultdict, namedtuple
 from enum import IntEnum
+from typing import Any
 
 import pytest
 
@@ -140,3 +142,14 @@ def test_equal_sets_have_equal_texts_whatever_their_order() -> None:
     words = [f"w{i}" for i in range(100)]
     backwards = words[::-1]
     assert encode(set(words)) == encode(set(backwards))
+
+
+def test_sets_nested_deep_around_much_data_are_refused_before_they_are_sorted_at_every_level() -> None:
+    value: Any = frozenset(range(100_000))
+    for _ in range(90):
+        value = frozenset([value])
+    begin = time.process_time()
+    with pytest.raises(ValueError, match="sets of sets"):
+        encode(value, size=1 << 20)
+    assert time.process_time() - begin < 10
+    assert decode(encode(frozenset([frozenset([frozenset([1])])]))) == frozenset([frozenset([frozenset([1])])])
