@@ -49,6 +49,8 @@ RENAMED = {  # the prototype's names
     "max_new_tokens": "max_completion_length",
     "K": "k",
 }
+_LEADERS = {each.name: each.metadata["follows"] for each in fields(Knobs) if each.metadata["follows"]}
+_BY_KIND = {each.name for each in fields(Knobs) if "model" in each.metadata}
 MADE_WITH = "made_with"  # what a run folder's config.yaml says beyond the keys; not read back
 
 
@@ -96,15 +98,9 @@ def _laid(*layers: Values) -> Values:
     return values
 
 
-_LEADERS = {each.name: each.metadata["follows"] for each in fields(Knobs) if each.metadata["follows"]}
-
-
 def _open(name: str) -> bool:
     """Whether `none` asks for what suits the kind of model, or for another key's value."""
     return name in _LEADERS or name in _BY_KIND
-
-
-_BY_KIND = {each.name for each in fields(Knobs) if "model" in each.metadata}
 
 
 def checked(given: Mapping[str, object]) -> Values:

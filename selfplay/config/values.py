@@ -78,7 +78,8 @@ def check_range(field: Field[Any], value: object) -> None:
     outside = (low is not None and value < low) or (above is not None and value <= above)
     if not math.isfinite(value) or outside or (high is not None and value > high):
         wanted = " and ".join(limits) or "finite"
-        raise ConfigError(f"{field.name} is {value}: it must be {wanted}; the default is {field.default}")
+        default = field.metadata["follows"] if field.default is None else field.default
+        raise ConfigError(f"{field.name} is {value}: it must be {wanted}; the default is {default}")
 
 
 def _parts(hint: Any) -> tuple[Any, ...]:

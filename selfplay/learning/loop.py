@@ -73,8 +73,8 @@ class Result:
 class Run:
     """What stays open while a run lasts. `problems` maps a split to its problems; `running` is the advantages' memory.
 
-    `updated`: whether an update has been made. `paid`: whether any reward was not 0. `skipped`: updates in
-    a row whose gradient was not finite. `measured`: what `before` measured, for the change since.
+    `updated`: whether an update has been made. `paid`: whether any reward was not 0. `skipped`: a role's
+    updates in a row whose gradient was not finite. `measured`: what `before` measured, for the change since.
     """
 
     config: Config
@@ -95,7 +95,7 @@ class Run:
     measured: list[Measured] = field(default_factory=list)
     updated: bool = False
     paid: bool = False
-    skipped: int = 0
+    skipped: dict[Role, int] = field(default_factory=dict)
 
 
 def train(config: Config, recorder: Recorder, ranks: Ranks | None = None) -> Result:
@@ -197,14 +197,17 @@ def train_step(run: Run, step: Step, total: int) -> None:
 
 
 def _count_skipped(run: Run, role: Role, stats: UpdateStats) -> None:
-    """Says that an update was skipped; raises PolicyError at the third in a row, which is no accident any more."""
-    run.skipped = run.skipped + 1 if stats.skipped else 0
-    if run.skipped:
-        run.recorder.say(f"the {role}'s gradient was not finite: this update is skipped")
-    if run.skipped == MAX_SKIPPED:
+    """Says that an update was skipped; raises PolicyError at a role's third in a row, which is no accident any more."""
+    if not stats.skipped:
+        # An update without a scored token says nothing about the gradient.
+        run.skipped[role] = 0 if stats.tokens else run.skipped.get(role, 0)
+        return
+    run.skipped[role] = run.skipped.get(role, 0) + 1
+    run.recorder.say(f"the {role}'s gradient was not finite: this update is skipped")
+    if run.skipped[role] == MAX_SKIPPED:
         raise PolicyError(
-            f"{MAX_SKIPPED} updates in a row had a gradient that is not finite; the adapters are those of the last finite "
-            "one. Lower --learning-rate, or load the model in bf16 or fp32"
+            f"{MAX_SKIPPED} updates of the {role} in a row had a gradient that is not finite; the adapters are those of the "
+            "last finite one. Lower --learning-rate, or load the model in bf16 or fp32"
         )
 
 

@@ -19,8 +19,8 @@ from selfplay.game.rollout import Table
 from selfplay.judging.box.tiers import TierTooLow, require_tier
 from selfplay.judging.boxes import open_box
 from selfplay.judging.cases import Limits
-from selfplay.judging.classes import function_classes
 from selfplay.judging.judge import Judge
+from selfplay.learning.classes import known_classes
 from selfplay.learning.policy import Policy, PolicySettings, open_policy
 from selfplay.learning.ranks import Ranks
 from selfplay.learning.references import check_references
@@ -105,8 +105,7 @@ def open_problems(
         if config.problems not in SETS:
             say(f"running the references of {len(problems)} problems on their own tests")
             check_references(config.problems, problems, judge, ranks)
-        say(f"splitting {len(problems)} problems by what their references compute")
-        classes = function_classes(problems, judge)
+        classes = known_classes(problems, judge, ranks or Ranks(), say)
         shares: dict[str, float] = dict(zip(SPLITS, CLASS_SHARES, strict=True))
         splits = split_by_class(problems, lambda p: classes[p.id], shares, seed=0)
     counts = ", ".join(f"{len(own)} {name}" for name, own in splits.items())

@@ -285,11 +285,11 @@ def test_three_updates_in_a_row_without_a_finite_gradient_end_the_run(monkeypatc
 
     monkeypatch.setattr(loop, "clipped_update", broken)
     memory = Memory()
-    with pytest.raises(PolicyError, match="3 updates in a row"):
+    with pytest.raises(PolicyError, match="3 updates of the generator in a row"):
         loop.train(config(k=4), memory)
     assert memory.saved == 1
-    assert [step["skipped"] for step in memory.steps] == [1, 1]
-    assert sum("is skipped" in line for line in memory.said) == 3
+    assert [step["skipped"] for step in memory.steps] == [1] * 4  # two of each role, then the generator's third
+    assert sum("is skipped" in line for line in memory.said) == 5
 
 
 def test_a_run_that_pays_nothing_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -136,6 +136,7 @@ def test_a_save_that_is_killed_anywhere_leaves_a_folder_that_loads(
     policy.save(tmp_path)
     if not offered:
         monkeypatch.setattr(swap, "exchange", lambda one, other: False)
+    left = [0]
     for survived in range(9):
         left = [survived]
 

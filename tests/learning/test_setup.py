@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import nullcontext
+from pathlib import Path
 
 import pytest
 
@@ -45,3 +47,29 @@ def test_a_fallback_has_to_reach_the_tier_too(fallback: bool, refused: bool) -> 
     cloud = Cloud("limited")
     with pytest.raises(TierTooLow, match="limited") if refused else nullcontext():
         require_tier(cloud, "jailed", fallback)  # type: ignore[arg-type]
+
+
+def test_a_split_that_holds_too_little_is_said() -> None:
+    said: list[str] = []
+    splits = setup.open_problems(configure({"problems": "stdio"}), None, say=said.append)  # type: ignore[arg-type]
+    assert said[0] == f"problems: {', '.join(f'{len(own)} {name}' for name, own in splits.items())}"
+    assert said[1].startswith(f"the dev split holds {len(splits['dev'])}, too few for figures to rely on")
+    assert said[2] == f"a step plays all {len(splits['train'])} training problems, problems_per_step is 32"
+
+
+def test_no_problem_to_measure_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    one = {
+        "id": "one",
+        "description": "Twice x.",
+        "signature": "def f(x: int):",
+        "baseline_tests": ["assert f(2) == 4"],
+    }
+    (tmp_path / "mine.jsonl").write_text(json.dumps(one | {"reference_solution": "def f(x):\n    return x + x"}))
+    config = configure({"problems": str(tmp_path / "mine.jsonl")})
+    judge, said = setup.open_judge(config), []
+    try:
+        setup.open_problems(config, judge, say=said.append)
+    finally:
+        judge.box.close()
+    assert any(line.startswith("the dev split holds no problem, so nothing is measured") for line in said)
