@@ -9,6 +9,7 @@ condition, `global`.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 
 from selfplay.judging.reading.pytests import dotted
@@ -18,9 +19,9 @@ _HARMLESS = frozenset({"lru_cache", "cache", "functools.lru_cache", "functools.c
 _GUARDS = frozenset({"", "ImportError", "ModuleNotFoundError", "Exception"})
 
 
-def without_copies(body: Sequence[ast.stmt], entry_point: str) -> tuple[list[ast.stmt], int]:
+def without_copies(body: Sequence[ast.stmt], entry_point: str, text: str) -> tuple[list[ast.stmt], int]:
     """The statements of a file less the copies of the entry point, and how many there were; raises NotReadable."""
-    if not entry_point:
+    if not entry_point or not _may_bind(text, entry_point):
         return list(body), 0
     kept: list[ast.stmt] = []
     copies: list[ast.stmt] = []
@@ -36,6 +37,12 @@ def without_copies(body: Sequence[ast.stmt], entry_point: str) -> tuple[list[ast
     if len({ast.dump(copy) for copy in copies}) > 1:
         refuse("patched", entry_point)
     return kept, len(copies)
+
+
+def _may_bind(text: str, entry_point: str) -> bool:
+    """Whether the name stands anywhere but before its arguments. Letters beyond ASCII may spell it in other ways."""
+    name = re.escape(entry_point)
+    return not text.isascii() or re.search(rf"(?:def|class)[\s\\]+{name}\b|\b{name}\b(?!\()", text) is not None
 
 
 def _is_copy(node: ast.stmt, entry_point: str) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from selfplay.judging.reading.budget import Budget, Lazy, NotReadable, Unknown, bits
 from selfplay.judging.reading.costs import width
@@ -37,13 +37,15 @@ OPERATORS: dict[type[ast.cmpop], str] = {
 class Expressions:
     """Evaluates expressions within one budget. How names are bound and helpers run is the subclass's part."""
 
+    handlers: ClassVar[dict[type[ast.AST], Callable[[Any, Any, Scope], Any]]]  # a subclass may have its own
+
     def __init__(self, budget: Budget | None = None) -> None:
         self.budget = budget or Budget()
 
     def value(self, node: ast.AST, scope: Scope) -> Any:
         """The value of an expression; raises NotReadable, also for what Python would raise."""
         self.budget.spend()
-        handler = _EXPRESSIONS.get(type(node))
+        handler = self.handlers.get(type(node))
         if handler is None:
             raise NotReadable("unsupported", f"the expression {type(node).__name__}")
         try:
@@ -317,7 +319,7 @@ class Expressions:
         raise NotReadable("unsupported", "statements")
 
 
-_EXPRESSIONS: dict[type[ast.AST], Callable[[Expressions, Any, Scope], Any]] = {
+Expressions.handlers = {
     ast.Constant: Expressions.constant,
     ast.Name: Expressions.name,
     ast.List: Expressions.sequence,

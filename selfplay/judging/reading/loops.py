@@ -60,13 +60,13 @@ class Loops(Symbolic):
 
     under: list[Wrapper]  # the loops over results and the conditions that surround a statement, outermost first
 
-    def value(self, node: ast.AST, scope: Scope) -> Any:
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+    def unary(self, node: ast.UnaryOp, scope: Scope) -> Any:
+        if type(node.op) is ast.Not:
             value = self.value(node.operand, scope)
             if _doubtful(value):
                 return self._is_empty(value)
             return value.negated() if isinstance(value, Unknown) else not value
-        return super().value(node, scope)
+        return super().unary(node, scope)
 
     def _is_empty(self, items: list[Any]) -> Any:
         """Whether nothing was collected under conditions on results: none of them holds."""

@@ -6,11 +6,11 @@ Where an expression meets a result it becomes a term about it (symbols.py). Stat
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from selfplay.judging.reading.budget import NotReadable, Unknown
-from selfplay.judging.reading.expressions import ERRORS, OPERATORS
+from selfplay.judging.reading.budget import Unknown
+from selfplay.judging.reading.expressions import OPERATORS, Expressions
 from selfplay.judging.reading.interpret import Evaluator, Function, Scope
 from selfplay.judging.reading.known import Native
 from selfplay.judging.reading.names import BoundMethod
@@ -32,18 +32,6 @@ class Symbolic(Evaluator):
 
     entry: EntryPoint
     helpers: set[Function]
-
-    def value(self, node: ast.AST, scope: Scope) -> Any:
-        handler = _EXPRESSIONS.get(type(node))
-        if handler is None:
-            return super().value(node, scope)
-        self.budget.spend()
-        try:
-            return handler(self, node, scope)
-        except NotReadable:
-            raise
-        except ERRORS as error:
-            raise NotReadable("unreadable", f"{type(error).__name__}: {error}"[:200]) from None
 
     # ---- conditions ----
 
@@ -301,10 +289,12 @@ def comprehension_of(kind: str, shape: Sequence[tuple[tuple[int, ...], int]], te
 
 _OF_ITEMS = frozenset({"all", "any", "map", "filter", "sum", "prod", "sorted", "min", "max", "set", "str", "repr"})
 
-_EXPRESSIONS: dict[type[ast.AST], Callable[[Any, Any, Scope], Any]] = {
+Symbolic.handlers = {
+    **Expressions.handlers,
     ast.BoolOp: Symbolic.boolean,
     ast.Compare: Symbolic.comparison,
     ast.IfExp: Symbolic.choice,
+    ast.UnaryOp: lambda ev, node, scope: ev.unary(node, scope),  # a subclass overrides it
     ast.ListComp: Symbolic.comprehension,
     ast.SetComp: Symbolic.comprehension,
     ast.DictComp: Symbolic.comprehension,

@@ -64,7 +64,7 @@ class Module(Fixtures):
 
     def __init__(self, text: str, entry_point: str, limit: int, helpers: str = "") -> None:
         super().__init__(text, entry_point, Budget(module_steps(text)), limit)
-        self.tree = parse(text)
+        self.tree, self.text = parse(text), text
         self.salvaged = 0
         self.globals = Scope({"__name__": "tests", **ASSUMED, "super": Base()})
         self.fixtures = {}
@@ -99,7 +99,7 @@ class Module(Fixtures):
 
     def read(self) -> list[Unit]:
         """All units in the order of the file. Raises NotReadable where a statement outside of tests refuses it."""
-        body, self.salvaged = without_copies(self.tree.body, self.entry.name)
+        body, self.salvaged = without_copies(self.tree.body, self.entry.name, self.text)
         self.classes = {node.name: node for node in body if isinstance(node, ast.ClassDef)}
         try:
             for node in body:
