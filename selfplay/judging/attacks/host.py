@@ -13,6 +13,7 @@ FAMILY = "host"
 
 _QUICK = "a plain interpreter refuses it too"
 _OURS = "a plain runner has no such step"
+_FIRST = "a plain interpreter ends with the first of them"
 _QUIET = 0.1  # CPU seconds a case where programs are slow on purpose
 
 
@@ -156,6 +157,7 @@ ATTACKS = (
                 "'a'.join('a' * add(10**10, 0))",
             )
         ),
+        unshown=_FIRST,
     ),
     _read(
         "loops over results",
@@ -163,6 +165,16 @@ ATTACKS = (
         + _MANY_EVENS.format("all(y != x + 1 for y in @) for x in @").replace("@", "evens(list(range(4000)))")
         + _MANY_EVENS.format("@.count(x) for x in @").replace("@", "evens(list(range(9000)))"),
         EVENS,
+        unshown=_FIRST,
+    ),
+    _read(
+        "copies in a comprehension, again and again",
+        "\n".join(
+            f"def test_{n}():\n    assert evens([x[{cut}] for x in [[0] * 100000] * 1000]) == []"
+            for n, cut in enumerate(("1:", "::2", ":", "::-1", "-99999:", ":-1"))
+        ),
+        EVENS,
+        unshown=_FIRST,
     ),
     # extraction
     _extract("a thousand decorators of nothing", "@a\n" * 1000),
