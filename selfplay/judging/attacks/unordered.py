@@ -54,11 +54,11 @@ ATTACKS = (
     _text("words of a set as a list", "set(text.split())", "assert list(words('b a c a')) == ['a', 'b', 'c']"),
     _text("words of a set as a tuple", "set(text.split())", "assert tuple(words('b a c a')) == ('a', 'b', 'c')"),
     _text("the first word of a set", "set(text.split())", "assert list(words('b a c a'))[0] == 'a'"),
-    _span("a slice of a range is no list", "range(n)", "assert span(5)[0:5] == [0, 1, 2, 3, 4]"),
+    _span("a slice of a range is no list", "range(n)", "assert span(5)[-5:] == [0, 1, 2, 3, 4]"),
     _span("a slice of a range with steps is no list", "range(n)", "assert span(7)[::2] == [0, 2, 4, 6]"),
     _span("a range is no list", "range(n)", "assert span(3) == [0, 1, 2]"),
-    _span("a slice of a slice of a range is no list", "range(n)", "assert span(7)[1:][0:6] == [1, 2, 3, 4, 5, 6]"),
-    _span("a text is no list of letters", "''.join(map(str, range(n)))", "assert span(4)[0:4] == [0, 1, 2, 3]"),
+    _span("a slice of a slice of a range is no list", "range(n)", "assert span(7)[1:][-6:] == [1, 2, 3, 4, 5, 6]"),
+    _span("a text is no list of letters", "''.join(map(str, range(n)))", "assert span(4)[-4:] == [0, 1, 2, 3]"),
     _right(
         "a set that is sorted",
         "set(given)",
@@ -82,7 +82,7 @@ ATTACKS = (
             "span",
             "n",
             "return [k for k in range(n)]",
-            "assert list(span(3)[0:3]) == [0, 1, 2]\nassert sum(span(4)) == 6",
+            "assert list(span(3)[-3:]) == [0, 1, 2]\nassert sum(span(4)) == 6",
         ),
     ),
     Control(
