@@ -14,6 +14,7 @@ FAMILY = "host"
 _QUICK = "a plain interpreter refuses it too"
 _OURS = "a plain runner has no such step"
 _FIRST = "a plain interpreter ends with the first of them"
+_TAKEN = "a plain interpreter takes it"
 _QUIET = 0.1  # CPU seconds a case where programs are slow on purpose
 
 
@@ -124,6 +125,19 @@ ATTACKS = (
         "permutations of many", "import itertools\nassert add(len(list(itertools.permutations([0] * 90000))), 0) == 0"
     ),
     _read("a range looked for in vain", "assert add(0.5 in range(10**12), 0) == 1"),
+    # variations of arguments, made for admission
+    _read(
+        "an argument whose variations are too large",
+        "assert evens([n for n in range(10**5)])[-1] == 99998\nassert evens(list(range(199_990)))[-1] == 199_988",
+        EVENS,
+        unshown=_TAKEN,
+    ),
+    _read(
+        "large arguments by the dozen, varied",
+        "def test_a():\n    for n in range(40):\n        assert shout('a' * 100_000 + str(n))[-2] == str(n)[-1]",
+        SHOUT,
+        unshown=_TAKEN,
+    ),
     # conditions: what is done to a result
     _read(
         "arithmetic on a result",
@@ -245,7 +259,7 @@ ATTACKS = (
         (),
         (_LARGE,),
         drains=True,
-        unshown="a plain interpreter takes it",
+        unshown=_TAKEN,
     ),
     Harm(
         "large arguments where time is short",
@@ -254,6 +268,6 @@ ATTACKS = (
         (_LESS,),
         drains=True,
         cpu_seconds=0.5,
-        unshown="a plain interpreter takes it",
+        unshown=_TAKEN,
     ),
 )
