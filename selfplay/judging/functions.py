@@ -11,7 +11,7 @@ import math
 import operator
 from collections.abc import Callable
 
-from selfplay.judging import scalars, sequences
+from selfplay.judging import scalars, sequences, sorting
 from selfplay.judging.equality import SETS, Mismatch, equal, hashable, member, order, tag_of, truth
 from selfplay.judging.scalars import number_of, on_number, on_text, tree_of, whole_of
 from selfplay.judging.steps import Steps
@@ -44,7 +44,7 @@ def _multiply(steps: Steps, a: Tree, b: Tree) -> Tree:
 
 
 def _on_sets_or_numbers(name: str) -> Function:
-    of_sets, of_numbers = sequences.set_operation(name), scalars.on_numbers(scalars.ARITHMETIC[name])
+    of_sets, of_numbers = sorting.set_operation(name), scalars.on_numbers(scalars.ARITHMETIC[name])
     return lambda steps, a, b: (of_sets if tag_of(a) in SETS and tag_of(b) in SETS else of_numbers)(steps, a, b)
 
 
@@ -101,7 +101,7 @@ def _union(name: str) -> Function:
     def combine(steps: Steps, a: Tree, b: Tree) -> Tree:
         if tag_of(a) not in ("s", "z"):
             raise Mismatch("not a set")
-        return sequences.set_operation(name)(steps, a, sequences.set_of("s")(steps, b))
+        return sorting.set_operation(name)(steps, a, sequences.set_of("s")(steps, b))
 
     return combine
 
@@ -114,7 +114,7 @@ def _copy(steps: Steps, tree: Tree) -> Tree:
 
 FUNCTIONS: dict[str, tuple[int, int, Function]] = {  # name: least arguments, most arguments, function
     "len": (1, 1, sequences.length),
-    "sorted": (1, 2, sequences.in_sorted_order),
+    "sorted": (1, 2, sorting.in_sorted_order),
     "reversed": (1, 1, sequences.backwards),
     "set": (0, 1, sequences.set_of("s")),
     "frozenset": (0, 1, sequences.set_of("z")),
@@ -122,8 +122,8 @@ FUNCTIONS: dict[str, tuple[int, int, Function]] = {  # name: least arguments, mo
     "tuple": (1, 1, sequences.collected("t")),
     "sum": (1, 2, sequences.total),
     "prod": (1, 1, _product),
-    "min": (1, MANY, sequences.extreme(min)),
-    "max": (1, MANY, sequences.extreme(max)),
+    "min": (1, MANY, sorting.extreme(min)),
+    "max": (1, MANY, sorting.extreme(max)),
     "any": (1, 1, sequences.any_of),
     "all": (1, 1, sequences.all_of),
     "range": (1, 3, sequences.range_of),
@@ -190,9 +190,9 @@ FUNCTIONS: dict[str, tuple[int, int, Function]] = {  # name: least arguments, mo
     ".intersection": (2, 2, _union("&")),
     ".difference": (2, 2, _union("-")),
     ".symmetric_difference": (2, 2, _union("^")),
-    ".issubset": (2, 2, sequences.compared_as_sets(operator.le)),
-    ".issuperset": (2, 2, sequences.compared_as_sets(operator.ge)),
-    ".isdisjoint": (2, 2, sequences.disjoint),
+    ".issubset": (2, 2, sorting.compared_as_sets(operator.le)),
+    ".issuperset": (2, 2, sorting.compared_as_sets(operator.ge)),
+    ".isdisjoint": (2, 2, sorting.disjoint),
 }
 
 CHEAP = frozenset({"len", "[]", ".get", "type", "is", "is not"})

@@ -78,7 +78,7 @@ def read_suite(problem: Problem, texts: Sequence[tuple[int, str]], limit: int = 
         reading = _within(reading, min(room, MAX_TURN_BYTES))
         turn = _screened(problem, stage, reading, already)
         room -= sum(_size(case) for case in turn.cases)
-        already += [identity(case) for case in turn.admitted]
+        already += [identity(case, problem.signature) for case in turn.admitted]
         turns.append(
             replace(
                 turn,

@@ -217,7 +217,7 @@ def test_references_mutants_and_expected_values_never_leave_this_machine(server:
     cases = read_cases("assert add(1, 2) == 3\nassert add(1000000, 234567) == 1234567", "add", problem.signature).cases
     with SplitBox(open_box(server), home=home) as box:
         judge = Judge(box, recheck=1.0)
-        assert len(judge.admit([(problem, cases)])[0].admitted) == 2
+        assert len(judge.admit([(problem, [cases])])[0][0].admitted) == 2
         verdicts = judge.matrices([Job("add", (ADD, WRONG, mutant), cases, secret=(mutant,))])[0].verdicts
     assert verdicts == (("passed", "passed"), ("failed", "failed"), ("failed", "failed"))
     sent = b"".join(server.uploads)

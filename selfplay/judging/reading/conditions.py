@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from selfplay.judging.equality import truth
 from selfplay.judging.functions import FUNCTIONS
-from selfplay.judging.reading.normal import FLIPPED, Term, is_call, make, words
+from selfplay.judging.reading.normal import FLIPPED, Term, is_call, joined, make, words
 from selfplay.judging.reading.refusals import refuse
 from selfplay.judging.values import dump, load, number
 
@@ -40,12 +41,25 @@ def conditions(term: Term) -> Iterator[Condition]:
         yield from conditions(term[2])
     elif term[0] == "and":
         for part in term[1:]:
-            yield from conditions(part)
+            if part[0] != "data":
+                yield from conditions(part)
+            elif not truth(load(part[1])):
+                refuse("fails")
+    elif term[0] == "or" and any(part[0] == "data" for part in term[1:]):
+        yield from conditions(_undecided(term))
     elif is_call(term, "not") and term[2][0] == "or":
         for part in term[2][1:]:
             yield from conditions(make("not", part))
     else:
         yield _classic(term) or _satisfies(term)
+
+
+def _undecided(term: Term) -> Term:
+    """An alternative less its known parts; refuses one that always holds."""
+    parts = [part for part in term[1:] if part[0] != "data" or truth(load(part[1]))]
+    if not parts or any(part[0] == "data" for part in parts):
+        refuse("known" if parts else "fails")
+    return joined("or", parts)
 
 
 def _classic(term: Term) -> Condition | None:

@@ -66,7 +66,10 @@ def binary(budget: Budget, name: str, a: Any, b: Any) -> Any:
     if name not in _BINARY:
         raise NotReadable("unsupported", f"the operator {name}")
     same = type(a) if type(a) is type(b) else None
-    if same is int:
+    budget.spend()
+    if same is float:
+        pass
+    elif same is int:
         _pay_integers(budget, name, a, b)
     elif name == "Add" and same in _LISTED:
         budget.made(len(a) + len(b), _each(a, b))

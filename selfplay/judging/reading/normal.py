@@ -2,8 +2,8 @@
 
 A term is a nested tuple in the language of terms.py, except that a result stands with the text of its arguments,
 `("result", TEXT)`, and data as canonical text, `("data", TEXT)`: calls and variables get their numbers when a condition
-is written (conditions.py). Steps that change nothing for any result are dropped where a term is made (`sorted(list(x))`, `int(len(x))`,
-`not not x`, `x == 1 or x == 2`), so that equal statements become equal cases.
+is written (conditions.py). Steps that change nothing for any result are dropped where a term is made (`sorted(list(x))`,
+`int(len(x))`, `not not x`, `x == 1 or x == 2`), so that equal statements become equal cases.
 """
 
 from __future__ import annotations

@@ -41,6 +41,8 @@ class Spoiled(Unknown):
         return self
 
     def attribute(self, name: str) -> Any:
+        if name in ("__dict__", "__globals__", "f_globals"):  # from where everything can be replaced
+            raise refusal("patches", name=f"what {name} holds")
         return self
 
     def item(self, key: Any) -> Any:
@@ -119,7 +121,7 @@ def names_of(nodes: Iterable[ast.AST], scope: Scope) -> tuple[set[str], set[str]
             bound.add(node.name)
         if isinstance(node, (ast.Import, ast.ImportFrom)) and outside:
             bound |= {(alias.asname or alias.name).split(".")[0] for alias in node.names}
-        if isinstance(node, ast.ExceptHandler) and node.name:
+        if isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
             bound.add(node.name)
         if isinstance(node, (ast.Global, ast.Nonlocal)):
             bound |= set(node.names)

@@ -135,6 +135,8 @@ class UnderTest(ModuleNames):
     def attribute(self, name: str) -> Any:
         if name in self.names:
             return self.names[name]
+        if name == "__dict__":
+            return Replacing(f"{self.name}.{name}")
         return Spoiled.of("wrong_entry", self.entry.name, name=name)
 
 

@@ -85,8 +85,8 @@ class EntryPoint(Unknown):
     def attribute(self, name: str) -> Any:
         if name == "__name__":
             return self.name
-        if not name.startswith("__"):
-            refuse("attribute", self.name, name=name)
+        if name not in ("__doc__", "__module__", "__annotations__", "__qualname__"):
+            refuse("patches" if name.startswith("__") else "attribute", self.name, name=name)
         return Spoiled.of("known", self.name)
 
     def passed_to(self, name: str, arguments: list[Any], keywords: dict[str, Any]) -> Any:
@@ -237,7 +237,7 @@ def _type(result: Result, arguments: list[Any], keywords: dict[str, Any]) -> Any
 def _isclose(result: Result, arguments: list[Any], keywords: dict[str, Any]) -> Any:
     if len(arguments) != 2 or not set(keywords) <= {"rel_tol", "abs_tol"}:
         refuse("on_value", result.entry.name, name="isclose() with these arguments")
-    return near(*arguments, keywords.get("rel_tol", 1e-9), keywords.get("abs_tol", 0.0))
+    return near(arguments[0], arguments[1], keywords.get("rel_tol", 1e-9), keywords.get("abs_tol", 0.0))
 
 
 def near(a: Any, b: Any, rel: Any, abs: Any) -> Any:

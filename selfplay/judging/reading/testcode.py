@@ -72,6 +72,7 @@ class Module(Fixtures):
         self.tests: dict[tuple[str, ast.ClassDef | None], tuple[Unit, ast.FunctionDef]] = {}
         self.loose: list[Unit] = []
         self.empty: list[Unit] = []  # statements that state nothing
+        self.brought: dict[str, Any] = {}
         self.brought = self._brought(helpers)
         self.globals.names.update(self.brought)
         if entry_point:
@@ -258,7 +259,9 @@ class Module(Fixtures):
             self.run(node.body, Scope({node.args.args[0].arg: self.entry}, self.globals))
             return
         lineage = self._lineage(owner) if owner else []
-        within = Scope(TestSelf(self, lineage, self.globals).names, self.globals) if owner else self.globals
+        within = self.globals
+        if owner and node.decorator_list:
+            within = Scope(TestSelf(self, lineage, self.globals).names, self.globals)
         marks = [*self._marks(lineage), *(self.value(decorator, within) for decorator in node.decorator_list)]
         names = arguments_of(node)[1 if owner else 0 :]
         for row in self.rows(marks, names):

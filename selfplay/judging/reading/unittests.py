@@ -10,7 +10,7 @@ from selfplay.judging.reading.budget import NotReadable, Unknown
 from selfplay.judging.reading.interpret import Function, Scope
 from selfplay.judging.reading.known import BUILTINS
 from selfplay.judging.reading.opaque import Spoiled
-from selfplay.judging.reading.pytests import Stop, Transparent
+from selfplay.judging.reading.pytests import Stop, Transparent, dotted
 from selfplay.judging.reading.refusals import refusal, refuse
 from selfplay.judging.reading.stating import Statements
 from selfplay.judging.reading.symbols import Result, near
@@ -47,9 +47,10 @@ class TestSelf(Unknown):
 
     def _define(self, statement: ast.stmt, scope: Scope) -> None:
         """What a statement of the class means for its instances; one that is not evaluated spoils what it binds."""
+        self.module.budget.spend()
         outer = scope.outer or scope
         if isinstance(statement, ast.FunctionDef):
-            if any("fixture" in ast.dump(decorator) for decorator in statement.decorator_list):
+            if any(dotted(decorator).endswith("fixture") for decorator in statement.decorator_list):
                 self.fixtures[statement.name] = statement
             elif not statement.name.startswith("test"):
                 self.names[statement.name] = self._bound(statement, outer)

@@ -82,11 +82,11 @@ def test_an_expression_has_pythons_value(text: str) -> None:
     ],
 )
 def test_an_expression_that_costs_too_much_is_refused_at_once(text: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(NotReadable) as refusal:
         value(text, math=value_of_math())
     assert refusal.value.reason == "budget"
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
 
 
 def value_of_math() -> object:

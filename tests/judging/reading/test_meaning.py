@@ -231,7 +231,7 @@ def plain(assertion: str, outputs: list[Any]) -> bool:
 
     try:
         exec(f"assert {assertion}", {"f": lambda n: outputs[n], "pytest": pytest, "math": math})
-    except Exception:
+    except (AssertionError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         return False
     return True
 
