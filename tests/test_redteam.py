@@ -126,7 +126,7 @@ def test_a_control_that_a_wrong_program_passes_too_is_a_deviation(box: LocalBox)
 
 
 def test_harm_done_to_a_right_program_is_a_deviation(box: LocalBox) -> None:
-    slip = "calls = []\ndef add(a, b):\n    calls.append(a)\n    return a + b if len(calls) < 3 else 0"
+    slip = "def add(a, b): return a + b if a < 10 else 0"
     (outcome,) = run([Harm("spoilt", "test", beside=(slip,))], box, shown=False)
     assert outcome.deviation.startswith("a right program beside it")
 

@@ -42,6 +42,7 @@ def _says(name: str, program: str, tests: str, options: str, exits: int, *says: 
 
 _ADD = "def add(a, b):\n    return a + b\n"
 _ADDS = "def test_sum():\n    assert add(2, 3) == 5\n\ndef test_more():\n    assert add(4, 4) == 8\n"
+_LENGTH = "def length(items):\n    return len(items)\n"
 
 ATTACKS = (
     _first(
@@ -83,6 +84,14 @@ ATTACKS = (
         "--code program.py --tests tests.py --entry shout",
         1,
         says=("0 of 1 passed",),
+    ),
+    Command(
+        "an argument whose variations are too large, with a reference",
+        FAMILY,
+        (("program.py", _LENGTH), ("tests.py", "assert length(list(range(150_000))) == 150_000\n")),
+        "--code program.py --reference program.py --tests tests.py --entry length",
+        0,
+        says=("1 of 1 passed",),
     ),
     _says("the entry point is found", _ADD, _ADDS, "", 0, "2 of 2 passed"),
     _says(

@@ -241,6 +241,6 @@ ATTACKS = (
     _tests(
         "an unreadable test does not spoil the others",
         "import numpy\n\ndef test_a():\n    assert add(1, 2) == 3\n\ndef test_b():\n    assert add(*open('x')) == 3",
-        0,
+        1,
     ),
 )

@@ -1,6 +1,7 @@
 """Tests that want the judge busy: a few characters that are billions of steps or items to whoever runs them."""
 
 from selfplay.judging.attacks.attack import ADD, EVENS, SHOUT, UNIQUE, Cheat, Task
+from selfplay.judging.turns import MAX_CASES
 
 FAMILY = "floods"
 
@@ -12,8 +13,12 @@ def _flood(name: str, tests: str, task: Task = ADD, unshown: str = "", admits: i
 _QUICK = "a plain interpreter refuses it too"
 
 ATTACKS = (
-    _flood("an endless loop", "while True:\n    pass\nassert add(2, 3) == 5"),
-    _flood("nested loops", "for a in range(100000):\n    for b in range(100000):\n        assert add(a, b) == a + b"),
+    _flood("an endless loop", "while True:\n    pass\nassert add(2, 3) == 5", admits=1),  # the loop is left out
+    _flood(
+        "nested loops",
+        "for a in range(100000):\n    for b in range(100000):\n        assert add(a, b) == a + b",
+        admits=MAX_CASES,
+    ),
     _flood("a nested comprehension", "assert add(sum(1 for a in range(10**6) for b in range(10**6)), 3) == 5"),
     _flood("a huge range as a list", "assert evens(list(range(10**10))) == []", EVENS, _QUICK),
     _flood("a huge sum", "assert add(sum(range(10**12)), 0) == 0"),

@@ -13,6 +13,8 @@ FAMILY = "host"
 
 _QUICK = "a plain interpreter refuses it too"
 _OURS = "a plain runner has no such step"
+_FIRST = "a plain interpreter ends with the first of them"
+_TAKEN = "a plain interpreter takes it"
 _QUIET = 0.1  # CPU seconds a case where programs are slow on purpose
 
 
@@ -123,6 +125,19 @@ ATTACKS = (
         "permutations of many", "import itertools\nassert add(len(list(itertools.permutations([0] * 90000))), 0) == 0"
     ),
     _read("a range looked for in vain", "assert add(0.5 in range(10**12), 0) == 1"),
+    # variations of arguments, made for admission
+    _read(
+        "an argument whose variations are too large",
+        "assert evens([n for n in range(10**5)])[-1] == 99998\nassert evens(list(range(199_990)))[-1] == 199_988",
+        EVENS,
+        unshown=_TAKEN,
+    ),
+    _read(
+        "large arguments by the dozen, varied",
+        "def test_a():\n    for n in range(40):\n        assert shout('a' * 100_000 + str(n))[-2] == str(n)[-1]",
+        SHOUT,
+        unshown=_TAKEN,
+    ),
     # conditions: what is done to a result
     _read(
         "arithmetic on a result",
@@ -156,6 +171,7 @@ ATTACKS = (
                 "'a'.join('a' * add(10**10, 0))",
             )
         ),
+        unshown=_FIRST,
     ),
     _read(
         "loops over results",
@@ -163,6 +179,16 @@ ATTACKS = (
         + _MANY_EVENS.format("all(y != x + 1 for y in @) for x in @").replace("@", "evens(list(range(4000)))")
         + _MANY_EVENS.format("@.count(x) for x in @").replace("@", "evens(list(range(9000)))"),
         EVENS,
+        unshown=_FIRST,
+    ),
+    _read(
+        "copies in a comprehension, again and again",
+        "\n".join(
+            f"def test_{n}():\n    assert evens([x[{cut}] for x in [[0] * 100000] * 1000]) == []"
+            for n, cut in enumerate(("1:", "::2", ":", "::-1", "-99999:", ":-1"))
+        ),
+        EVENS,
+        unshown=_FIRST,
     ),
     # extraction
     _extract("a thousand decorators of nothing", "@a\n" * 1000),
@@ -233,7 +259,7 @@ ATTACKS = (
         (),
         (_LARGE,),
         drains=True,
-        unshown="a plain interpreter takes it",
+        unshown=_TAKEN,
     ),
     Harm(
         "large arguments where time is short",
@@ -242,6 +268,6 @@ ATTACKS = (
         (_LESS,),
         drains=True,
         cpu_seconds=0.5,
-        unshown="a plain interpreter takes it",
+        unshown=_TAKEN,
     ),
 )

@@ -87,6 +87,11 @@ def add(a, b):
     calls.append((a, b))
     return a + b if a < 1000 and not any(x > 1000 for x, _ in calls) else -1
 """
+_REMEMBERS = """
+def add(a, b, seen=[]):
+    seen.append((a, b))
+    return 0 if any(777 in pair for pair in seen[:-1]) else a + b
+"""
 
 ATTACKS = (
     # verdicts by key
@@ -172,6 +177,9 @@ ATTACKS = (
     ),
     _poison("an exception half way", _FRAGILE, "assert add(1, None) == 1\nassert add([], 3) == 3"),
     _poison("expected wrong, but called all the same", _LIMITED, "assert add(5000, 1) == 0\nassert add(7000, 1) == 1"),
+    _poison(
+        "admitted, but a right program remembers it", _REMEMBERS, "assert add(777, 1) == 778\nassert add(1, 777) == 778"
+    ),
     # marks
     _channel(
         "a mark in the flags of the null device",
