@@ -15,9 +15,10 @@ from typing import Any, ClassVar
 
 from selfplay.judging.reading.budget import Budget, Lazy, NotReadable, Unknown, bits
 from selfplay.judging.reading.costs import width
-from selfplay.judging.reading.known import BUILTINS, Native, binary, compare, unary
+from selfplay.judging.reading.known import BUILTINS, Native
 from selfplay.judging.reading.methods import method
 from selfplay.judging.reading.names import BoundMethod, Function, Scope
+from selfplay.judging.reading.operators import binary, compare, unary
 
 ERRORS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError, MemoryError)
 OPERATORS: dict[type[ast.cmpop], str] = {

@@ -15,7 +15,8 @@ from typing import Any
 from selfplay.judging.reading import costs
 from selfplay.judging.reading.budget import Budget, Lazy, NotReadable, View
 from selfplay.judging.reading.costs import Cost
-from selfplay.judging.reading.known import BUILTINS, Call, Native, Offered, binary, dict_of, native, sorted_items
+from selfplay.judging.reading.known import BUILTINS, Call, Native, Offered, dict_of, native, sorted_items
+from selfplay.judging.reading.operators import binary
 
 
 def _reduced(name: str, budget: Budget, items: list[Any], start: Any) -> Any:
