@@ -205,11 +205,8 @@ _RULES: dict[str, Callable[..., Term | None]] = {
 
 def joined(connective: str, parts: list[Term]) -> Term:
     """`and` or `or` of several terms: nested ones are taken apart, equal ones count once, `x == 1 or x == 2` is `in`."""
-    flat: list[Term] = []
-    for part in parts:
-        for one in part[1:] if part[0] == connective else (part,):
-            if one not in flat:
-                flat.append(one)
+    each = (one for part in parts for one in (part[1:] if part[0] == connective else (part,)))
+    flat = list(dict.fromkeys(each))
     if connective == "or":
         flat = _alternatives(flat)
     return flat[0] if len(flat) == 1 else (connective, *flat)
