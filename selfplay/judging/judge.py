@@ -22,8 +22,6 @@ from selfplay.game.problems import Problem
 from selfplay.judging.admission import Admission
 from selfplay.judging.cases import Box, Case, Execution, Limits, Task, Verdict
 from selfplay.judging.clerk import Desk, shared_desk
-from selfplay.judging.probes import probe_inputs
-from selfplay.judging.reading import problem_cases
 
 _log = logging.getLogger(__name__)
 
@@ -220,8 +218,8 @@ class Judge:
     def _reference(self, problem: Problem, suites: Sequence[tuple[Case, ...]]) -> Task:
         """The reference before everything written and, the first time, before probes that show what else it returns."""
         source, calls = problem.reference_solution or "", _calls(suites)
-        cases = problem_cases(problem).cases or [case for suite in suites for case in suite]
-        probes = probe_inputs(problem, cases, PROBES) if calls and problem not in self._shown else ()
+        cases = [case for suite in suites for case in suite]
+        probes = self.desk.probes(problem, cases, PROBES) if calls and problem not in self._shown else ()
         inputs = tuple(dict.fromkeys((*calls, *probes)))
         apart = len(inputs) > 1 and bool(problem.entry_point) and self.desk.states([source])[0]
         return Task(source, problem.entry_point, inputs, problem.imports, self.limits, secret=True, apart=apart)
