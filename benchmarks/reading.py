@@ -25,7 +25,7 @@ from benchmarks.reading_plain import Outcomes, outcomes
 from benchmarks.reading_suites import Suite, own_set, real_sets
 from selfplay.judging.box.local import LocalBox
 from selfplay.judging.cases import Case, Refusal, Verdict
-from selfplay.judging.execute import signature_of
+from selfplay.judging.entry import signature_of
 from selfplay.judging.judge import Job, Judge
 from selfplay.judging.reading import read_cases
 

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from selfplay.judging.execute import called_entry_point
+from selfplay.judging.entry import called_entry_point
 from selfplay.judging.mutants import mutants
 
 SET = Path(__file__).parent / "reading_set"

@@ -19,7 +19,7 @@ from benchmarks.reading import Function, disagreements, examine
 from benchmarks.reading_plain import outcomes
 from benchmarks.reading_suites import Suite, own_set, parsed
 from selfplay.judging.box.local import LocalBox
-from selfplay.judging.execute import signature_of
+from selfplay.judging.entry import signature_of
 from selfplay.judging.judge import Judge
 from selfplay.judging.reading import read_cases
 

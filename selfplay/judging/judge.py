@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -146,20 +147,22 @@ class Judge:
         done = dict(self.stream(tasks))
         return [done[index] for index in range(len(tasks))]
 
-    def stream(self, tasks: Sequence[Task]) -> Iterator[tuple[int, tuple[Execution, ...]]]:
+    def stream(self, tasks: Sequence[Task]) -> Generator[tuple[int, tuple[Execution, ...]]]:
         """Index and executions of each task as it ends; those that the box failed are tried once more."""
         failed: list[int] = []
         if not tasks:
             return
-        for index, row in self.box.stream(tasks):
-            if any(one.status == "infra_error" for one in row):
-                failed.append(index)
-            else:
-                yield index, row
+        with closing(self.box.stream(tasks)) as told:
+            for index, row in told:
+                if any(one.status == "infra_error" for one in row):
+                    failed.append(index)
+                else:
+                    yield index, row
         if failed:
             _log.warning("the sandbox failed %d of %d programs; trying them once more", len(failed), len(tasks))
-            for position, row in self.box.stream([tasks[index] for index in failed]):
-                yield failed[position], row
+            with closing(self.box.stream([tasks[index] for index in failed])) as told:
+                for position, row in told:
+                    yield failed[position], row
 
     # ---- can verdicts be trusted to repeat? ----
 

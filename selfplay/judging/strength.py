@@ -31,7 +31,7 @@ def is_vacuous(case: Case, *rights: Tree, samples: Sequence[Tree] = (), steps: S
     """Whether the case checks next to nothing, seen from the right results (one per call), of which one is changed at a
     time. It must refuse more than half of what is near a result and of what differs only at the place that it looks at, a
     third of what is drawn at random (a bound may lie in the middle), and a tenth of the `samples` that differ: a test of a
-    prefix (`primes(20)[:3]`) rightly passes on the reference's other outputs. Raises Mismatch where that takes more than `steps`."""
+    prefix (`primes(20)[:3]`) rightly passes on the reference's other outputs. Raises Mismatch beyond `steps`."""
     if is_exact(case):
         return False
     steps = steps or Steps()
