@@ -122,6 +122,8 @@ def _flaw(problem: Problem, case: Case, trust_reference: bool) -> tuple[str, str
         annotated = case.operator != "raises"
         if not all(in_domain(problem, *call_of(call), annotated=annotated) for call in case.calls):
             return "domain", "the arguments are not ones that the problem allows"
+    if len({folded(call, problem.signature) for call in case.calls}) < len(case.calls):
+        return "vacuous", "a call is compared with itself"
     if case.operator == "approx" and not _bounded(case):
         return "tolerance", f"a tolerance of {case.tolerance} allows too much"
     if problem.reference_solution is None and not trust_reference and _looks_vacuous(problem, case):

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -22,8 +23,6 @@ from selfplay.game.problems import Problem
 from selfplay.judging.admission import Admission
 from selfplay.judging.cases import Box, Case, Execution, Limits, Task, Verdict
 from selfplay.judging.clerk import Desk, shared_desk
-from selfplay.judging.probes import probe_inputs
-from selfplay.judging.reading import problem_cases
 
 _log = logging.getLogger(__name__)
 
@@ -148,20 +147,22 @@ class Judge:
         done = dict(self.stream(tasks))
         return [done[index] for index in range(len(tasks))]
 
-    def stream(self, tasks: Sequence[Task]) -> Iterator[tuple[int, tuple[Execution, ...]]]:
+    def stream(self, tasks: Sequence[Task]) -> Generator[tuple[int, tuple[Execution, ...]]]:
         """Index and executions of each task as it ends; those that the box failed are tried once more."""
         failed: list[int] = []
         if not tasks:
             return
-        for index, row in self.box.stream(tasks):
-            if any(one.status == "infra_error" for one in row):
-                failed.append(index)
-            else:
-                yield index, row
+        with closing(self.box.stream(tasks)) as told:
+            for index, row in told:
+                if any(one.status == "infra_error" for one in row):
+                    failed.append(index)
+                else:
+                    yield index, row
         if failed:
             _log.warning("the sandbox failed %d of %d programs; trying them once more", len(failed), len(tasks))
-            for position, row in self.box.stream([tasks[index] for index in failed]):
-                yield failed[position], row
+            with closing(self.box.stream([tasks[index] for index in failed])) as told:
+                for position, row in told:
+                    yield failed[position], row
 
     # ---- can verdicts be trusted to repeat? ----
 
@@ -220,8 +221,8 @@ class Judge:
     def _reference(self, problem: Problem, suites: Sequence[tuple[Case, ...]]) -> Task:
         """The reference before everything written and, the first time, before probes that show what else it returns."""
         source, calls = problem.reference_solution or "", _calls(suites)
-        cases = problem_cases(problem).cases or [case for suite in suites for case in suite]
-        probes = probe_inputs(problem, cases, PROBES) if calls and problem not in self._shown else ()
+        cases = [case for suite in suites for case in suite]
+        probes = self.desk.probes(problem, cases, PROBES) if calls and problem not in self._shown else ()
         inputs = tuple(dict.fromkeys((*calls, *probes)))
         apart = len(inputs) > 1 and bool(problem.entry_point) and self.desk.states([source])[0]
         return Task(source, problem.entry_point, inputs, problem.imports, self.limits, secret=True, apart=apart)

@@ -1,12 +1,14 @@
 """Outputs near a right one: the battery that tells a test that checks something from one that checks nothing.
 
-`perturbed` is coarse and even-handed: the share of it that a test refuses says whether it checks anything. `variants` is
-fine: what one test refuses in it and another does not is what the one states beyond the other.
+`perturbed` is coarse and even-handed: the share of it that a test refuses says whether it checks anything. `drawn` is
+random, by a seed that the test's author cannot work out: no list of exceptions covers it. `variants` is fine: what one test
+refuses in it and another does not is what the one states beyond the other.
 """
 
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Collection, Iterator
 from itertools import islice
 
@@ -15,6 +17,7 @@ from selfplay.judging.scalars import tree_of
 from selfplay.judging.values import Tree, integer, number
 
 PLACES = 40  # of a value that are changed, one at a time
+DRAWN = 24  # random outputs of a value's type
 
 
 def perturbed(tree: Tree) -> list[Tree]:
@@ -26,6 +29,48 @@ def perturbed(tree: Tree) -> list[Tree]:
         if not equal(other, tree) and not any(type(other) is type(seen) and equal(other, seen) for seen in found):
             found.append(other)
     return found
+
+
+def drawn(tree: Tree, seed: str) -> list[Tree]:
+    """Different outputs of the same type at random, the same for the same seed."""
+    rng = random.Random(seed)
+    others = (_random_like(tree, rng, 0) for _ in range(DRAWN))
+    return [other for other in others if not equal(other, tree)]
+
+
+def _random_like(tree: Tree, rng: random.Random, depth: int) -> Tree:
+    if type(tree) is bool:
+        return rng.random() < 0.5
+    if type(tree) is str:
+        letters = [*tree[:20], *"abcdefghij XYZ019-"]
+        return "".join(rng.choice(letters) for _ in range(rng.randint(0, 2 * min(len(tree), 20) + 4)))
+    value = number(tree)
+    if isinstance(value, int):
+        scale = rng.choice((20, 1_000, 1_000_000)) + 4 * min(abs(value), 1 << 60)
+        return integer(rng.randint(-scale, scale))
+    if isinstance(value, float):
+        scale = max(50.0, 4 * min(abs(value), 1e300)) if math.isfinite(value) else 50.0
+        return ["f", repr(rng.uniform(-scale, scale))]
+    if type(tree) is list and tree[0] in ("l", "t", "s", "z") and depth < 4:
+        items = tree[1 : 1 + PLACES] or [0]
+        return [
+            tree[0],
+            *(_random_like(rng.choice(items), rng, depth + 1) for _ in range(rng.randint(0, len(items) + 3))),
+        ]
+    if type(tree) is list and tree[0] == "d" and depth < 4:
+        pairs = tree[1 : 1 + PLACES] or [["a", 0]]
+        kept = [pair for pair in pairs if rng.random() < 0.5]
+        return ["d", *([key, _random_like(item, rng, depth + 1)] for key, item in kept)]
+    return integer(rng.randint(-50, 50))
+
+
+def changed_at(tree: Tree, places: Collection[int]) -> Iterator[Tree]:
+    """A sequence with only the items at these places changed, one at a time."""
+    if type(tree) is list and tree[0] in ("l", "t"):
+        items = tree[1:]
+        for place in sorted({each % len(items) for each in places if -len(items) <= each < len(items)}):
+            for other in perturbed(items[place]):
+                yield [tree[0], *items[:place], other, *items[place + 1 :]]
 
 
 def _variations(tree: Tree) -> Iterator[Tree]:

@@ -39,7 +39,10 @@ def probe_inputs(problem: Problem, baseline_cases: Sequence[Case], limit: int = 
         if len(found) >= limit or tries >= MAX_TRIES:
             break
         if in_domain(problem, vector):
-            found.setdefault(encode(vector))
+            try:
+                found.setdefault(encode(vector))
+            except ValueError:  # a variation that is too large to be written
+                continue
     return tuple(found)
 
 

@@ -73,7 +73,9 @@ def read_suite(problem: Problem, texts: Sequence[tuple[int, str]], limit: int = 
         if problem.kind == "stdio":
             reading = read_stdin_cases(tests.stdin[:limit], problem.tolerance)
         else:
-            reading = read_cases(tests.source, problem.entry_point, problem.signature, limit=limit)
+            reading = read_cases(
+                tests.source, problem.entry_point, problem.signature, limit=limit, helpers=problem.helpers
+            )
         over = max(0, len(tests.stdin) - limit)
         reading = _within(reading, min(room, MAX_TURN_BYTES))
         turn = _screened(problem, stage, reading, already)

@@ -22,7 +22,17 @@ from selfplay.judging.turns import WrittenTurn
 from selfplay.match.record import Chain, Match, Suite, Target
 
 SCHEMA = 2
-_PROBLEM = ("id", "description", "entry_point", "signature", "reference_solution", "difficulty", "kind", "tolerance")
+_PROBLEM = (
+    "id",
+    "description",
+    "entry_point",
+    "signature",
+    "reference_solution",
+    "difficulty",
+    "kind",
+    "tolerance",
+    "helpers",
+)
 _STEP = ("index", "stage", "role", "phase", "ends_stage")
 _KEY = ("step", "problem", "role", "branch", "stage")
 

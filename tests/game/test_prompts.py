@@ -121,3 +121,9 @@ def test_an_unknown_style_names_the_nearest():
 def test_no_cases_at_all_cannot_be_asked_for():
     with pytest.raises(SelfplayError, match="at least 1"):
         Prompts(cases=0)
+
+
+def test_helpers_that_a_problem_brings_are_shown() -> None:
+    helpers = "def encode(text):\n    return text[::-1]"
+    problem = Problem("p", "Undo encode.", "decode", "def decode(text):", (), helpers=helpers)
+    assert helpers in Prompts("instruct").ask(problem, "generator", 1, first=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 
 import pytest
 
@@ -32,11 +32,12 @@ class Counting(Box):
         self.calls: list[list[Task]] = []
         self.tier = box.tier
 
-    def stream(self, tasks: Sequence[Task]) -> Iterator[tuple[int, tuple[Execution, ...]]]:
+    def stream(self, tasks: Sequence[Task]) -> Generator[tuple[int, tuple[Execution, ...]]]:
         self.calls.append(list(tasks))
         if len(self.calls) <= self.failures:
-            return iter([(i, (Execution("infra_error"),) * len(task.inputs)) for i, task in enumerate(tasks)])
-        return self.box.stream(tasks)
+            yield from ((i, (Execution("infra_error"),) * len(task.inputs)) for i, task in enumerate(tasks))
+        else:
+            yield from self.box.stream(tasks)
 
     def close(self) -> None: ...
 

@@ -260,6 +260,7 @@ _READ: dict[str, Callable[[str, object], Any]] = {
     "contract": _contract,
     "hidden_tests": _tests,
     "tolerance": _number,
+    "helpers": _words,
 }
 
 

@@ -37,3 +37,4 @@ class Problem:
     contract: Contract | None = None
     hidden_tests: tuple[str | StdinTest, ...] = ()
     tolerance: float | None = None  # stdio only: numbers may differ by this much, where the problem says so
+    helpers: str = ""  # source of functions that the problem brings; tests may call them on known values

@@ -52,7 +52,8 @@ def _poison(name: str, right: str, turn: str, task: Task = _TYPED) -> Harm:
 
 
 def _channel(name: str, say: str, heard: str) -> Harm:
-    """A program that leaves a mark for a later one, which answers right only where it finds it."""
+    """A program that leaves a mark for a later one, which answers right only where it finds it. Marks on the device
+    itself (its times, its hints) are left out: without walls they would stay on the machine."""
     setter = f"import fcntl, os, sys, time\ntry:\n    {say}\nexcept (OSError, ValueError): pass{_NOTHING}"
     reader = (
         "import fcntl, os, sys, time\ndef add(a, b):\n    try: return a + b if "
@@ -151,6 +152,11 @@ ATTACKS = (
         "import socket\nfor n in range(3, 12):\n    try: socket.socket(fileno=os.dup(n)).shutdown(socket.SHUT_RDWR)\n"
         "    except OSError: pass\nos._exit(0)",
     ),
+    _thief(
+        "urgent bytes among its reports",
+        "import socket\nfor n in range(3, 12):\n    try:\n        s = socket.socket(fileno=os.dup(n))\n"
+        "        for _ in range(3): s.send(b'W', socket.MSG_OOB)\n    except OSError: pass",
+    ),
     _thief("closed before the first call", "os.closerange(0, 64)"),
     _thief(
         "reports taken back by a thread, all the time",
@@ -195,11 +201,5 @@ ATTACKS = (
         "a mark in the owner of the null device",
         "[fcntl.fcntl(n, 10, 42) for n in (0, 1, 2)]",
         "any(fcntl.fcntl(n, 11) == 42 for n in (0, 1, 2))",
-    ),
-    _channel("a mark in the times of the null device", "os.utime(0, (42, 42))", "os.fstat(0).st_mtime == 42"),
-    _channel(
-        "a mark in the hints of the null device",
-        "[fcntl.fcntl(n, 1036, (3).to_bytes(8, 'little')) for n in (0, 1, 2)]",
-        "any(fcntl.fcntl(n, 1035, bytes(8))[0] == 3 for n in (0, 1, 2))",
     ),
 )

@@ -27,7 +27,7 @@ from selfplay.judging.clerk.server import HEAD, LENGTH
 
 _log = logging.getLogger(__name__)
 
-SECONDS = 5.0  # CPU seconds that any request may take
+SECONDS = 3.0  # CPU seconds that any request may take
 SECONDS_PER_MIB = 5.0  # and for each MiB that it holds
 MEMORY = 2 << 30  # address space of the process, 0.1 GiB of which is Python's own
 _LONGEST_ANSWER = 256 << 20
@@ -83,15 +83,19 @@ class Clerk:
         try:
             _write(process, HEAD.pack(seconds, len(body)) + body)
             deadline = time.monotonic() + 10 * seconds + 60  # a process that sleeps spends nothing
-            length = LENGTH.unpack(_read(process, LENGTH.size, deadline))[0]
+            length, last = LENGTH.unpack(_read(process, LENGTH.size, deadline))
             if length > _LONGEST_ANSWER:
                 raise _Died(f"an answer of {length} bytes")
-            return _Unpickler(io.BytesIO(_read(process, length, deadline))).load()
+            answer = _Unpickler(io.BytesIO(_read(process, length, deadline))).load()
         except (_Died, OSError, struct.error, pickle.UnpicklingError) as error:
             raise self._bury(error) from None
         except BaseException:  # an interrupt leaves half a message in the pipe
             self._bury(None)
             raise
+        if last:
+            _end(process)
+            self._process = None
+        return answer
 
     def _start(self) -> subprocess.Popen[bytes]:
         self.started += 1

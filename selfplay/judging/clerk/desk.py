@@ -71,6 +71,13 @@ class Desk:
         except GaveUp as error:
             return (), (*reading.refused, *(_costly(case, error) for case in reading.cases))
 
+    def probes(self, problem: Problem, cases: Sequence[Case], limit: int) -> tuple[str, ...]:
+        """Inputs on which a reference shows what else it returns."""
+        try:
+            return self.clerk.do("probes", problem, tuple(cases), limit)
+        except GaveUp:
+            return ()
+
     def admission(
         self,
         problem: Problem,

@@ -14,10 +14,13 @@ from selfplay.judging.admission import Admission, admit, samples_of, screen
 from selfplay.judging.cases import Case, Execution, Limits, Refusal, Verdict
 from selfplay.judging.compare import check
 from selfplay.judging.entry import called_entry_point, called_functions
-from selfplay.judging.reading import Reading, read_cases
+from selfplay.judging.probes import probe_inputs
+from selfplay.judging.reading import Reading, problem_cases, read_cases
 from selfplay.judging.state import keeps_state
 from selfplay.judging.turns import Suite, read_suite
 
+PROBED = 10_000  # characters of arguments that are varied
+PROBED_CASES = 20
 Ran = Mapping[str, Execution]  # what one program did, by the arguments of the call
 
 
@@ -54,6 +57,12 @@ def admission(
     return tuple(admit(problem, cases, ran, limits, share, samples) for cases in suites)
 
 
+def probes(problem: Problem, cases: Sequence[Case], limit: int) -> tuple[str, ...]:
+    """Inputs that a problem allows, near those of its own tests or, where it has none, of these cases."""
+    small = [case for case in problem_cases(problem).cases or cases if len(case.arguments) < PROBED]
+    return probe_inputs(problem, small[:PROBED_CASES], limit)
+
+
 def verdicts(cases: Sequence[Case], rows: Sequence[Ran]) -> tuple[tuple[Verdict, ...], ...]:
     """For each program, given as what it did, its verdict on each case."""
     return tuple(tuple(check(case, *(ran[call] for call in case.calls)) for case in cases) for ran in rows)
@@ -75,5 +84,6 @@ def entry_point(source: str, text: str) -> str:
 
 
 DUTIES: dict[str, Callable[..., Any]] = {
-    duty.__name__: duty for duty in (code, suite, tests, screened, admission, verdicts, states, called, entry_point)
+    duty.__name__: duty
+    for duty in (code, suite, tests, screened, probes, admission, verdicts, states, called, entry_point)
 }

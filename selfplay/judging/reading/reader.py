@@ -195,7 +195,11 @@ def problem_cases(problem: Problem, which: Literal["baseline", "hidden"] = "base
     """The problem's own tests, each read by itself."""
     tests = problem.baseline_tests if which == "baseline" else problem.hidden_tests
     pairs = [test for test in tests if isinstance(test, StdinTest)]
-    readings = [read_cases(test, problem.entry_point, problem.signature) for test in tests if isinstance(test, str)]
+    readings = [
+        read_cases(test, problem.entry_point, problem.signature, helpers=problem.helpers)
+        for test in tests
+        if isinstance(test, str)
+    ]
     stdin = read_stdin_cases(pairs, problem.tolerance)
     several = len(readings) > 1
     numbered = [

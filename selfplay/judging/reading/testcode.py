@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import builtins
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -214,13 +214,27 @@ class Module(Fixtures):
         own = {getattr(statement, "name", "") for statement in node.body}
         self._fresh()
         for owner in self._lineage(node):
-            for statement in owner.body:
+            for statement in self._members(owner):
                 self.budget.spend(COLLECTED)
                 if isinstance(statement, ast.FunctionDef) and statement.name.startswith("test"):
                     if owner is node or statement.name not in own:
                         self._collect(statement, node)
                 elif isinstance(statement, ast.AsyncFunctionDef) and statement.name.startswith("test"):
                     self._unreadable_test(statement, refusal("async", self.entry.name))
+
+    def _members(self, owner: ast.ClassDef) -> Iterator[ast.stmt]:
+        """The statements of a class, those of an `if` in their place; tests under an unknown condition are refused."""
+        for statement in owner.body:
+            if not isinstance(statement, ast.If):
+                yield statement
+                continue
+            try:
+                yield from statement.body if self.truth(self.value(statement.test, self.globals)) else statement.orelse
+            except NotReadable as error:
+                for inner in (*statement.body, *statement.orelse):
+                    self.budget.spend(COLLECTED)
+                    if isinstance(inner, ast.FunctionDef) and inner.name.startswith("test"):
+                        self._unreadable_test(inner, error)
 
     def _lineage(self, node: ast.ClassDef) -> list[ast.ClassDef]:
         """A class after its bases, as far as the file defines them."""

@@ -349,3 +349,11 @@ def test_nearly_all_assertions_of_humaneval_become_cases() -> None:
         read += min(count, len(read_cases(task["test"], task["entry_point"]).cases))
     assert written == 1133
     assert read / written >= 0.989
+
+
+def test_tests_under_a_known_condition_of_a_class_are_read_and_under_an_unknown_one_refused() -> None:
+    text = "class TestF:\n    if {}:\n        def test_a(self):\n            assert f(1) == 2\n"
+    assert len(read_cases(text.format("True"), "f").cases) == 1
+    assert read_cases(text.format("False"), "f").written == 0
+    refused = read_cases(text.format("numpy.ready()"), "f").refused
+    assert [refusal.name for refusal in refused] == ["test_a"]
