@@ -32,7 +32,7 @@ _KINDS = {
     **dict.fromkeys(words("len ord .count .index .find .rfind .bit_length"), "int"),
     **dict.fromkeys(words("list sorted reversed .split .splitlines"), "list"),
     **dict.fromkeys(words("str repr .lower .upper .strip .lstrip .rstrip .replace .join .title .capitalize"), "str"),
-    **dict.fromkeys(words("bool not == != < <= > >= in is is_not any all isinstance type_is approx"), "bool"),
+    **dict.fromkeys(words("bool not == != < <= > >= in is is_not any all isinstance type_is approx isclose"), "bool"),
     **dict.fromkeys(words(".startswith .endswith .isdigit .isalpha .isalnum .isupper .islower .isspace"), "bool"),
     **dict.fromkeys(words(".issubset .issuperset .isdisjoint"), "bool"),
     "tuple": "tuple",

@@ -255,18 +255,24 @@ def _type(result: Result, arguments: list[Any], keywords: dict[str, Any]) -> Any
 def _isclose(result: Result, arguments: list[Any], keywords: dict[str, Any]) -> Any:
     if len(arguments) != 2 or not set(keywords) <= {"rel_tol", "abs_tol"}:
         refuse("on_value", result.entry.name, name="isclose() with these arguments")
-    return near(arguments[0], arguments[1], keywords.get("rel_tol", 1e-9), keywords.get("abs_tol", 0.0))
+    given = [part for part in arguments if not isinstance(part, Unknown)]
+    if not all(isinstance(part, (int, float)) for part in given):
+        refuse("on_value", result.entry.name, name="isclose() of something that is no number")
+    return near(*arguments, keywords.get("rel_tol", 1e-9), keywords.get("abs_tol", 0.0), "isclose")
 
 
-def near(a: Any, b: Any, rel: Any, abs: Any) -> Any:
-    """That two values, at least one of them a result, differ by no more than max(rel * |b|, abs)."""
+def near(a: Any, b: Any, rel: Any, abs: Any, how: str = "approx") -> Any:
+    """That two values, at least one of them a result, differ by no more than max(rel * |b|, abs).
+
+    `how`: what is no number is not near anything (approx), or math.isclose raises.
+    """
     result, other = (a, b) if isinstance(a, Result) else (b, a)
     tolerance = (rel, abs)
     if not all(isinstance(part, (int, float)) and math.isfinite(part) and part >= 0 for part in tolerance):
         refuse("tolerance", result.entry.name, tolerance=tolerance)
     if isinstance(other, Result) and other.term == result.term:
         refuse("same_call", result.entry.name)
-    return result.then("approx", other, float(rel), float(abs))
+    return result.then(how, other, float(rel), float(abs))
 
 
 def _nothing(result: Result, arguments: list[Any], keywords: dict[str, Any]) -> Any:
