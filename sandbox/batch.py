@@ -223,15 +223,15 @@ class Worker(threading.Thread):
             fields, body = shortened(fields, body, left)
 
     def exchange(self, number, fields, body):
-        for last_try in (False, True):
-            self.batch.note(b"B", number)
-            try:
-                return self.fresh().exchange(fields, body, functools.partial(self.pass_on, number))
-            except (Died, OSError):
-                if last_try:
-                    raise
-                self.bury()
-        return None
+        """What became of an order, in a second zygote where the first one died with it. Raises Died."""
+        pass_on = functools.partial(self.pass_on, number)
+        self.batch.note(b"B", number)
+        try:
+            return self.fresh().exchange(fields, body, pass_on)
+        except (Died, OSError):
+            self.bury()
+        self.batch.note(b"B", number)
+        return self.fresh().exchange(fields, body, pass_on)
 
     def pass_on(self, number, kind, body):
         self.batch.note(kind, number, body)
@@ -304,7 +304,7 @@ class Zygote:
         guard.start()
         try:
             self.send(ORDER.pack(*fields) + body)
-            run, kind = Run(), b""
+            run, kind, content = Run(), b"", b""
             while kind != b"E":
                 kind, content = self.take()
                 if kind == b"F":

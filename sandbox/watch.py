@@ -154,7 +154,7 @@ class Watch:
         """Passes on whole reports that have come. Why it is over where there are too many, or they are too long.
 
         `to_the_end`: the child has ended, and what it wrote is finite."""
-        moved = reads = reports = 0
+        moved, reads, reports, broken = 0, 0, 0, None
         while to_the_end or reads < _READS:
             view = memoryview(self.service.buffer)
             try:

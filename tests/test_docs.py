@@ -29,8 +29,7 @@ from selfplay.judging.execute import execute_tests
 from selfplay.judging.judge import Judge
 from selfplay.judging.reading.refusals import ADVICE, SENTENCES
 from selfplay.judging.targets import MutantBank
-from selfplay.learning.credit import Credit, CreditSettings, credit
-from selfplay.learning.loop import _taught as taught
+from selfplay.learning.credit import Credit, CreditSettings, credit, taught
 from selfplay.learning.ranks import Ranks
 from selfplay.learning.samples import Span
 from selfplay.learning.update import UpdateSettings, UpdateStats, surrogate, update_metrics

@@ -239,7 +239,7 @@ def test_a_sandbox_that_fails_exits_3(run: Run, reference: tuple[str, ...], monk
     monkeypatch.setattr(
         LocalBox,
         "stream",
-        lambda self, tasks: enumerate((Execution("infra_error"),) * len(task.inputs) for task in tasks),
+        lambda self, tasks: ((i, (Execution("infra_error"),) * len(task.inputs)) for i, task in enumerate(tasks)),
     )
     status, out, err = run(*ASKED, *reference, "--json", a__py=ADD, tests__py="assert add(1, 2) == 3")
     assert (status, out) == (3, "")

@@ -7,13 +7,14 @@ without spread are dropped and counted. Baselines look at the groups of all rank
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from selfplay.game.advantages import RunningMeans, Values, advantages, turn_advantages
 from selfplay.game.episode import Conversation, Role
 from selfplay.learning.ranks import Ranks
 from selfplay.learning.samples import Sample, conversation_samples
+from selfplay.match.counts import Counts
 from selfplay.match.record import Match
 
 
@@ -120,3 +121,13 @@ def _samples(conversation: Conversation, advantages: Values) -> list[Sample]:
 
 def _advantages(match: Match, role: Role) -> list[Values]:
     return [each.advantages for each in (match.chains if role == "generator" else match.suites)]
+
+
+def taught(credits: Mapping[Role, Credit]) -> Counts:
+    """How many of this rank's groups taught something, by role and together."""
+    plain: dict[str, int] = {}
+    for role, own in credits.items():
+        for name, count in (("informative_groups", own.informative), ("groups", own.groups)):
+            plain[name] = plain.get(name, 0) + count
+            plain[f"{name}/{role}"] = count
+    return Counts(plain=plain)

@@ -24,13 +24,13 @@ from selfplay.game.rollout import Table, play
 from selfplay.judging.judge import Judge
 from selfplay.judging.targets import MutantBank
 from selfplay.learning import setup
-from selfplay.learning.credit import Credit, CreditSettings, credit
+from selfplay.learning.credit import Credit, CreditSettings, credit, taught
 from selfplay.learning.drift import Drift
 from selfplay.learning.plan import planned_steps, rate_factor, trained_roles, whole_schedule
 from selfplay.learning.policy import Policy, PolicyError
 from selfplay.learning.ranks import Ranks
 from selfplay.learning.update import UpdateSettings, UpdateStats, clipped_update, update_metrics
-from selfplay.match.counts import Counts, merged, step_counts
+from selfplay.match.counts import merged, step_counts
 from selfplay.match.evaluate import Evaluator, Measured, Opponent, changes, figures, measured_of
 from selfplay.match.examine import examine
 from selfplay.match.ledger import to_json
@@ -178,6 +178,7 @@ def train_step(run: Run, step: Step, total: int) -> None:
     run.drift.begin(run.policy, step.stage)
     groups = play(run.policy, run.prompts, draw_problems(run, step), step, run.table)
     clock.lap("play")
+    dependent = run.judge.order_dependent
     bank = run.bank if step.trains("discriminator") else None
     matches = score(examine(groups, step, run.judge, run.config.cases_per_turn, bank), run.rule)
     clock.lap("judge")
@@ -193,7 +194,7 @@ def train_step(run: Run, step: Step, total: int) -> None:
         run.updated = True
         _count_skipped(run, role, stats[role])
     clock.lap("update")
-    _record(run, step, total, matches, drifted, credits, stats, clock)
+    _record(run, step, total, matches, drifted, run.judge.order_dependent - dependent, credits, stats, clock)
 
 
 def _count_skipped(run: Run, role: Role, stats: UpdateStats) -> None:
@@ -240,11 +241,12 @@ def _record(
     total: int,
     matches: Sequence[Match],
     drifted: tuple[float, int],
+    dependent: int,
     credits: Mapping[Role, Credit],
     stats: Mapping[Role, UpdateStats],
     clock: Clock,
 ) -> None:
-    counts = merged(run.ranks.gather(step_counts(matches, drifted) + _taught(credits)))
+    counts = merged(run.ranks.gather(step_counts(matches, drifted, dependent) + taught(credits)))
     run.paid |= any(counts.shares[f"reward/{role}"].hits for role in ROLES)
     records = run.ranks.gather([to_json(match) for match in matches])
     if not run.ranks.first:
@@ -257,16 +259,6 @@ def _record(
     run.recorder.episodes([record for own in records for record in own])
     if run.config.sample_every and step.index % run.config.sample_every == 0 and matches:
         run.recorder.sample(sample_text(matches[0]))
-
-
-def _taught(credits: Mapping[Role, Credit]) -> Counts:
-    """How many of this rank's groups taught something, by role and together."""
-    plain: dict[str, int] = {}
-    for role, own in credits.items():
-        for name, count in (("informative_groups", own.informative), ("groups", own.groups)):
-            plain[name] = plain.get(name, 0) + count
-            plain[f"{name}/{role}"] = count
-    return Counts(plain=plain)
 
 
 def _evaluator(run: Run) -> Evaluator:

@@ -51,9 +51,11 @@ def merged(every: Iterable[Counts]) -> Counts:
     return sum(every, Counts())
 
 
-def step_counts(matches: Sequence[Match], drifted: tuple[float, int]) -> Counts:
-    """Sums over this rank's matches. `drifted`: summed KL of the frozen prefixes and their tokens."""
-    return merged([Counts({"frozen_kl": Share(*drifted)}), *map(_of_match, matches)])
+def step_counts(matches: Sequence[Match], drifted: tuple[float, int], order_dependent: int = 0) -> Counts:
+    """Sums over this rank's matches. `drifted`: summed KL of the frozen prefixes and their tokens. `order_dependent`:
+    programs whose verdicts depended on the order of their cases."""
+    own = Counts({"frozen_kl": Share(*drifted)}, {"order_dependent": order_dependent})
+    return merged([own, *map(_of_match, matches)])
 
 
 def _of_match(match: Match) -> Counts:
