@@ -76,7 +76,8 @@ def _of_items(name: str) -> Callable[..., Term | None]:
 
     def rule(*terms: Term) -> Term | None:
         if len(terms) == 1 and is_call(terms[0], "list", "tuple") and len(terms[0]) == 3:
-            return make(name, terms[0][2])
+            inner = terms[0][2]
+            return None if name == "len" and is_call(inner, "zip", "enumerate") else make(name, inner)
         if name == "set" and terms and kind(terms[0]) == "set":
             return terms[0]
         return terms[0] if name == "sorted" and len(terms) == 1 and is_call(terms[0], "sorted") else None

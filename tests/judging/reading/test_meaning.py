@@ -175,6 +175,8 @@ f(0) == pytest.approx(3.1416, abs=1e-3)
 f(0) != pytest.approx(3.1416, abs=1e-3)
 f(0) == pytest.approx([1.0, 2.0])
 math.isclose(f(0), 3.14159)
+len(list(enumerate(f(0)))) > 0
+len(tuple(zip(f(0), f(0)))) == 2
 math.isclose(f(0), 3.0)
 not math.isclose(f(0), 3.0)
 f(0).lower() == b'a'
