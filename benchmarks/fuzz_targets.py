@@ -6,6 +6,7 @@
     comparison   a case and the answers of a program -> a verdict
     verdicts     `assert ... f(1) ...` and a result: a pass is a pass under Python too, and the other way round
     equality     two values: equal here exactly where Python says so
+    admission    a suite and a reference's results: what is admitted passes on them and refuses something
 
 None of the functions under test documents an exception, so each that arrives is a finding, as is a MemoryError that one
 of them swallowed. Python's own answer is left aside where it hangs on the order of a set.
@@ -14,16 +15,15 @@ of them swallowed. Python's own answer is left aside where it hangs on the order
 from __future__ import annotations
 
 import copy
-import math
-import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from benchmarks.fuzz_admission import admit_suite, draw_suite
 from benchmarks.fuzz_conditions import condition
 from benchmarks.fuzz_grammar import Grammar
-from benchmarks.fuzz_values import SCALARS, canonical_text, has_order, is_plain, similar, value
+from benchmarks.fuzz_values import SCALARS, canonical_text, evaluated, has_order, is_plain, similar, value
 from selfplay.game.extract import extract_code, extract_tests
 from selfplay.game.problems import Problem
 from selfplay.judging.calls import call_of
@@ -144,7 +144,9 @@ def _draw_verdict(random: Random) -> Input:
         results[1] = similar(random, results[0])
     namespace = {"f": lambda number: copy.deepcopy(results[number - 1])}
     return {
-        "condition": condition(random, random.choice(("f(1)", "f(1)", "f(2)")), lambda text: _python(text, namespace)),
+        "condition": condition(
+            random, random.choice(("f(1)", "f(1)", "f(2)")), lambda text: evaluated(text, namespace)
+        ),
         "results": [encode(result) for result in results],
     }
 
@@ -158,12 +160,6 @@ def _plain_value(random: Random) -> Any:
     return random.choice(SCALARS)
 
 
-def _python(text: str, namespace: Mapping[str, Any]) -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return eval(text, {"math": math, **namespace})
-
-
 def _judge(given: Input) -> str | None:
     """Compares the verdict on one assertion with Python's own."""
     texts = given["results"]
@@ -172,7 +168,7 @@ def _judge(given: Input) -> str | None:
         return None
     judged = all(_verdict(case, texts) == "passed" for case in reading.cases)
     try:
-        python = bool(_python(given["condition"], {"f": lambda number: decode(texts[number - 1])}))
+        python = bool(evaluated(given["condition"], {"f": lambda number: decode(texts[number - 1])}))
     except Exception as error:  # noqa: BLE001 (whatever the assertion raises fails it)
         python, said = False, f"raises {type(error).__name__}: {error!s:.200}"
     else:
@@ -223,4 +219,5 @@ TARGETS: dict[str, Target] = {
     "comparison": Target(_draw_comparison, _compare, (2.0, 0.005), (96.0, 0.5)),
     "verdicts": Target(_draw_verdict, _judge, (2.0, 0.02), (64.0, 1.0), often=30),
     "equality": Target(_draw_pair, _equal, (2.0, 0.02), (64.0, 1.0), often=20),
+    "admission": Target(draw_suite, admit_suite, (4.0, 0.02), (96.0, 1.0), often=6),
 }

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+import math
+import warnings
+from collections.abc import Callable, Iterable, Mapping
 from random import Random
 from typing import Any
 
@@ -213,6 +215,13 @@ def broken(random: Random, text: str) -> str:
             )
         )
     return text
+
+
+def evaluated(text: str, namespace: Mapping[str, Any]) -> Any:
+    """What Python says of an expression."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return eval(text, {"math": math, **namespace})
 
 
 def is_plain(tree: object) -> bool:

@@ -107,7 +107,7 @@ def _union(name: str) -> Function:
 
 
 def _copy(steps: Steps, tree: Tree) -> Tree:
-    if tag_of(tree) not in ("l", "d", "s", "z"):
+    if tag_of(tree) not in ("l", "d", "s", "z", "B"):
         raise Mismatch("no copy")
     return tree
 
@@ -170,13 +170,13 @@ FUNCTIONS: dict[str, tuple[int, int, Function]] = {  # name: least arguments, mo
     "(,)": (0, MANY, _display("t")),
     "{,}": (1, MANY, _set_display),
     "{:}": (0, MANY, _dict_display),
-    **{f".{name}": (1, 1, on_text(getattr(str, name))) for name in (*scalars.SIMPLE_METHODS, *scalars.TESTS)},
-    **{f".{name}": (1, 2, scalars.stripped(getattr(str, name))) for name in ("strip", "lstrip", "rstrip")},
-    ".startswith": (2, 3, on_text(str.startswith)),
-    ".endswith": (2, 3, on_text(str.endswith)),
-    ".find": (2, 3, on_text(str.find)),
-    ".split": (1, 3, on_text(str.split)),
-    ".splitlines": (1, 1, on_text(str.splitlines)),
+    **{f".{name}": (1, 1, on_text(name)) for name in (*scalars.SIMPLE_METHODS, *scalars.TESTS)},
+    **{f".{name}": (1, 2, scalars.stripped(name)) for name in ("strip", "lstrip", "rstrip")},
+    ".startswith": (2, 3, on_text("startswith")),
+    ".endswith": (2, 3, on_text("endswith")),
+    ".find": (2, 3, on_text("find")),
+    ".split": (1, 3, on_text("split")),
+    ".splitlines": (1, 1, on_text("splitlines")),
     ".replace": (3, 3, scalars.replaced),
     ".join": (2, 2, _joined),
     ".count": (2, 2, sequences.occurrences),

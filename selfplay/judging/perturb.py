@@ -61,6 +61,12 @@ def _random_like(tree: Tree, rng: random.Random, depth: int) -> Tree:
         pairs = tree[1 : 1 + PLACES] or [["a", 0]]
         kept = [pair for pair in pairs if rng.random() < 0.5]
         return ["d", *([key, _random_like(item, rng, depth + 1)] for key, item in kept)]
+    if isinstance(value, complex):
+        return ["c", *(repr(rng.uniform(-50, 50)) for _ in range(2))]
+    if type(tree) is list and tree[0] in ("b", "B"):
+        return [tree[0], rng.randbytes(rng.randint(0, min(len(tree[1]), 20) + 4)).hex()]
+    if type(tree) is list and tree[0] == "r":
+        return ["r", rng.randint(-9, 9), rng.randint(-9, 30), rng.choice((1, 1, 2, 5, -1))]
     return integer(rng.randint(-50, 50))
 
 
@@ -86,6 +92,11 @@ def _variations(tree: Tree) -> Iterator[Tree]:
         yield from ([tree[0]], [tree[0], *tree[1:], 987654321], *islice(_without_one(tree), 8))
     elif tree[0] == "d":
         yield from _dictionaries(tree)
+    elif tree[0] in ("b", "B"):
+        yield from ([tree[0], text] for text in ("", tree[1][2:], tree[1][:-2], tree[1] + "61", tree[1] + tree[1]))
+    elif tree[0] == "r":
+        start, stop, step = tree[1:]
+        yield from (["r", 0, 0, 1], ["r", 0, 5, 1], ["r", start, stop, 7], ["r", 1, 9, step], ["r", 9, 0, -1])
     else:
         yield from (0, 1, "", ["l"])
 

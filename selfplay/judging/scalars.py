@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from selfplay.judging.equality import tag_of
 from selfplay.judging.steps import CHARACTERS, Mismatch, Steps
@@ -170,50 +170,73 @@ def type_of(steps: Steps, tree: Tree) -> Tree:
     return name
 
 
-def _joined(steps: Steps, tree: Tree, *arguments: Tree) -> list[Any]:
-    """The text and the arguments of its method, paid for; a tuple of texts is one argument."""
+Text: TypeAlias = str | bytes | bytearray
+
+
+def any_text_of(tree: Tree) -> Text:
+    """The text or bytes of a tree; raises Mismatch for everything else."""
+    if tag_of(tree) in ("b", "B"):
+        return rebuild(tree)
+    return text_of(tree)
+
+
+def _receiver(steps: Steps, tree: Tree, *arguments: Tree) -> list[Any]:
+    """A text or bytes and the arguments of their method, paid for; a tuple of texts is one argument."""
     for part in (tree, *arguments):
         steps.weigh(part)
-    if any(tag_of(argument) not in ("", "t", "I") for argument in arguments):
-        raise Mismatch("no argument for a text's method")
-    return [text_of(tree), *map(rebuild, arguments)]
+    for argument in arguments:
+        texts = argument[1:] if tag_of(argument) == "t" else [argument]
+        if any(tag_of(text) not in ("", "I", "b", "B") for text in texts):  # nothing that would be hashed
+            raise Mismatch("no argument for a text's method")
+    return [any_text_of(tree), *map(rebuild, arguments)]
 
 
-def on_text(function: Callable[..., Any]) -> Callable[..., Tree]:
-    """A method of a text, for trees: its result is at most three times as long. A list of texts becomes a tree."""
+def _from_text(steps: Steps, found: Any) -> Tree:
+    """The tree of what a method of a text or bytes gives."""
+    if type(found) is list:
+        steps.spend(2 * len(found))
+        return ["l", *(_from_text(steps, part) for part in found)]
+    if isinstance(found, (bytes, bytearray)):
+        return ["b" if type(found) is bytes else "B", found.hex()]
+    return tree_of(found)
+
+
+def on_text(name: str) -> Callable[..., Tree]:
+    """A method of a text or of bytes, for trees: its result is at most three times as long."""
 
     def method(steps: Steps, tree: Tree, *arguments: Tree) -> Tree:
-        found = function(*_joined(steps, tree, *arguments))
-        if type(found) is list:
-            steps.spend(len(found))
-            return ["l", *found]
-        return found
+        text, *given = _receiver(steps, tree, *arguments)
+        if not hasattr(text, name):
+            raise Mismatch("no such method")
+        return _from_text(steps, getattr(text, name)(*given))
 
     return method
 
 
-def stripped(function: Callable[..., str]) -> Callable[..., Tree]:
+def stripped(name: str) -> Callable[..., Tree]:
     """strip, lstrip or rstrip: each character of the text may be looked for among those to strip."""
 
     def method(steps: Steps, tree: Tree, characters: Tree = None) -> Tree:
-        steps.spend(1 + len(text_of(tree)) * len(characters or "") // CHARACTERS)
-        return function(*_joined(steps, tree, characters))
+        text, among = _receiver(steps, tree, characters)
+        steps.spend(1 + len(text) * len(among or "") // CHARACTERS)
+        return _from_text(steps, getattr(text, name)(among))
 
     return method
 
 
 def replaced(steps: Steps, tree: Tree, old: Tree, new: Tree) -> Tree:
     """tree.replace(old, new)."""
-    text, before, after = _joined(steps, tree, old, new)
-    steps.spend(text.count(before) * len(text_of(after)) // CHARACTERS)
-    return text.replace(before, after)
+    text, before, after = _receiver(steps, tree, old, new)
+    steps.spend(text.count(before) * len(after) // CHARACTERS)
+    return _from_text(steps, text.replace(before, after))
 
 
 def joined(steps: Steps, glue: Tree, parts: Sequence[Tree]) -> Tree:
     """glue.join(parts), which are in order."""
-    texts = [text_of(part) for part in parts]
-    steps.spend(len(text_of(glue)) * len(texts) // CHARACTERS + sum(map(len, texts)) // CHARACTERS)
-    return glue.join(texts)
+    texts: list[Any] = [any_text_of(part) for part in parts]
+    between: Any = any_text_of(glue)
+    steps.spend(len(between) * len(texts) // CHARACTERS + sum(map(len, texts)) // CHARACTERS)
+    return _from_text(steps, between.join(texts))
 
 
 SIMPLE_METHODS = ("lower", "upper", "title", "capitalize", "swapcase", "casefold")

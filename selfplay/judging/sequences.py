@@ -266,6 +266,8 @@ def first_position(steps: Steps, tree: Tree, wanted: Tree) -> Tree:
     """tree.index(wanted)."""
     if type(tree) is str:
         return tree.index(text_of(wanted))
+    if tag_of(tree) in ("b", "B") and tag_of(wanted) in ("", "b", "B"):
+        return bytes.fromhex(tree[1]).index(rebuild(wanted))
     if tag_of(tree) not in ("l", "t", "r"):
         raise Mismatch("no index")
     found = positions(wanted, parts(steps, tree))

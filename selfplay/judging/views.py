@@ -7,6 +7,7 @@ by its argument where it takes one.
     lower upper strip keys values items                                              the method of that name
     index I    slice A,B,C    key TREE    count TREE    has TREE                    _[I] _[A:B:C] _[T] _.count(T) T in _
     round N    isinstance A|B    type_is A                                           round(_, N), type(_) is A
+    real                                                                             a number that math.isclose takes
 
 `reversed` gives a list. `Mismatch` says that Python would have raised, that an opaque value cannot be looked into, that
 the answer would hang on the order of a set, or that it takes too much work. What each step does is in functions.py.
@@ -17,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from selfplay.judging.functions import apply
-from selfplay.judging.scalars import type_name
+from selfplay.judging.scalars import number_of, type_name
 from selfplay.judging.steps import Mismatch, Steps
 from selfplay.judging.values import Tree, load
 
@@ -79,6 +80,10 @@ def _step(budget: Steps, name: str, argument: str, tree: Tree) -> Tree:
             return apply(budget, "isinstance", tree, argument)
         case "type_is":
             return type_name(tree) == argument
+        case "real":
+            if isinstance(number_of(tree), complex):
+                raise Mismatch("not a real number")
+            return tree
         case _ if name in METHODS:
             return apply(budget, f".{name}", tree, *([load(argument)] if argument else []))
     return apply(budget, name, tree)

@@ -108,6 +108,13 @@ def test_a_case_that_excludes_a_list_of_values_checks_next_to_nothing() -> None:
     assert reasons(["f(1) != 7"], 5) == ["vacuous"]
 
 
+@pytest.mark.parametrize("result", [b"a", bytearray(b"ab"), range(3), 1 + 2j])
+def test_a_case_that_all_outputs_of_the_type_pass_does_not_count_for_any_type(result: Any) -> None:
+    kind = type(result).__name__
+    tests = [f"isinstance(f(1), {kind})", f"f(1) != {5!r}", f"bool(f(1)) not in {{7, 8}} or isinstance(f(1), {kind})"]
+    assert reasons(tests, result) == ["vacuous"] * 3
+
+
 def test_a_prefix_that_other_outputs_share_checks_something() -> None:
     assert reasons(["f(1)[:3] == [0, 1, 2]"], [0, 1, 2, 3, 4], [list(range(n)) for n in range(12)]) == [""]
 

@@ -67,6 +67,15 @@ CONDITIONS = [
     "not f0",
     "f0 ** 2 >= 0",
     "f0 // 2 * 2 + f0 % 2 == f0",
+    "not isclose(f0, 0.5)",
+    "f0.lower() == b'ab'",
+    "f0.upper().isupper()",
+    "f0.split() == [b'ab']",
+    "f0.startswith((b'a', b'x')) and f0.endswith(b'b')",
+    "f0.replace(b'a', b'bb').find(b'bb') == 0",
+    "f0.strip(b'b') + f0.strip() == b'aab'",
+    "f0.join([f0, f0]) == f0 * 3",
+    "f0.index(b'b') == f0.count(97)",
 ]
 RESULTS: list[Any] = [
     *(None, True, 0, 1, 2, -3, 0.5, 0.25, 1e300, "", "a", "a b", "ab", "12", [], [1], [1, 2, 3], [3, 2, 1], [2, 2]),
@@ -82,6 +91,8 @@ RESULTS: list[Any] = [
         [3, "a"],
         [[1], [2]],
         b"ab",
+        bytearray(b"ab"),
+        0.5 + 0j,
     ),
     *({1}, {"a"}, set(), frozenset({2})),
 ]  # sets of one item at most: what is said of others may hang on their order

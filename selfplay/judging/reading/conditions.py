@@ -66,8 +66,9 @@ def _classic(term: Term) -> Condition | None:
     """The condition as a view, an operator and an expected value, where they can say it."""
     if is_call(term, "not"):
         return _denied(term[2])
-    if is_call(term, "approx"):
-        return _near(term[2], term[3], *(number(load(part[1])) for part in term[4:]))
+    if is_call(term, "approx", "isclose"):
+        last = ("real",) if term[1] == "isclose" else ()
+        return _near(term[2], term[3], *(number(load(part[1])) for part in term[4:]), last)
     if is_call(term, "<", "<=") and is_call(term[2], "abs"):
         return _distance(term)
     if is_call(term, "in") and term[2][0] == "data":
@@ -125,8 +126,8 @@ _PLAIN_STEPS: dict[str, tuple[str, ...]] = {
 }
 
 
-def _near(of: Term, expected: Term, rel: Any, abs: Any) -> Condition | None:
-    found = _viewed(of, "approx", expected[1]) if expected[0] == "data" else None
+def _near(of: Term, expected: Term, rel: Any, abs: Any, last: tuple[str, ...] = ()) -> Condition | None:
+    found = _viewed(of, "approx", expected[1], last) if expected[0] == "data" else None
     return found and Condition(found.arguments, "approx", found.expected, found.view, (float(rel), float(abs)))
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from selfplay.judging.reading.pytests import dotted
 from selfplay.judging.reading.refusals import refuse
@@ -31,8 +31,9 @@ def without_copies(body: Sequence[ast.stmt], entry_point: str, text: str) -> tup
         else:
             kept.append(node)
             copies += _guarded(node, entry_point)
+    dropped = set(copies)
     for node in kept:
-        if _rebinds(node, entry_point, copies):
+        if _rebinds(node, entry_point, dropped):
             refuse("patched", entry_point)
     if len({ast.dump(copy) for copy in copies}) > 1:
         refuse("patched", entry_point)
@@ -68,12 +69,12 @@ def _guarded(node: ast.stmt, entry_point: str) -> Iterator[ast.stmt]:
             yield from (statement for statement in handler.body if _is_copy(statement, entry_point))
 
 
-def _rebinds(node: ast.stmt, entry_point: str, copies: Sequence[ast.stmt]) -> bool:
+def _rebinds(node: ast.stmt, entry_point: str, copies: Collection[ast.AST]) -> bool:
     """Whether a statement at the top of the file gives the name another meaning for all of the file."""
     todo: list[tuple[ast.AST, bool]] = [(node, True)]
     while todo:
         inner, outside = todo.pop()
-        if any(inner is copy for copy in copies):
+        if inner in copies:
             continue
         if isinstance(inner, ast.Global) and entry_point in inner.names:
             return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import deque
 from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import Any
@@ -16,6 +17,9 @@ from selfplay.judging.reading.stating import Statements
 from selfplay.judging.reading.unittests import TestSelf
 
 MAX_ROWS = 4_096  # of one parametrised function
+MAX_NAMES = 2_000  # characters of its argnames, or as many names
+ROW_STEPS = 4  # of making one row, or calling a test with it
+FIXTURE_STEPS = 2  # of looking at one fixture of the file
 Row = dict[str, Any]
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -44,6 +48,7 @@ class Fixtures(Statements):
 
     def rows(self, marks: Iterable[Any], names: Sequence[str]) -> list[Row]:
         """With what a test is called, row by row, in the order of pytest. Refuses a test that is skipped."""
+        self.budget.spend(FIXTURE_STEPS * len(self.fixtures))
         columns = [rows for rows in map(self._parametrized, marks) if rows is not None]
         needed = self._closure([*names, *(name for name in self.fixtures if self._settings(name).get("autouse"))])
         columns += [self._params(name) for name in needed if "params" in self._settings(name)]
@@ -52,10 +57,12 @@ class Fixtures(Statements):
             count *= len(column)
             if count > MAX_ROWS:
                 refuse("too_many", limit=MAX_ROWS)
+        self.budget.spend(count * (len(columns) + ROW_STEPS))
         return [{name: value for row in rows for name, value in row.items()} for rows in product(*reversed(columns))]
 
     def bind_arguments(self, node: Function, row: Row, instance: TestSelf | None) -> Row:
         """A test's arguments by name: of the row, else fixtures; those for all tests are run as well."""
+        self.budget.spend(ROW_STEPS + FIXTURE_STEPS * len(self.fixtures))
         names = arguments_of(node)
         bound: Row = {}
         if instance is not None:
@@ -72,14 +79,15 @@ class Fixtures(Statements):
         return bound
 
     def _closure(self, names: Sequence[str]) -> list[str]:
-        found: list[str] = []
-        todo = list(names)
+        found: dict[str, None] = {}
+        todo = deque(names)
         while todo:
-            name = todo.pop(0)
+            self.budget.spend()
+            name = todo.popleft()
             if name in self.fixtures and name not in found:
-                found.append(name)
+                found[name] = None
                 todo += arguments_of(self.fixtures[name])
-        return found
+        return list(found)
 
     def _node(self, name: str, instance: TestSelf | None) -> ast.FunctionDef:
         own = instance.fixtures if instance else {}
@@ -100,6 +108,7 @@ class Fixtures(Statements):
         return [{f"param of {name}": value} for value in self.budget.items(self._settings(name)["params"])]
 
     def _fixture(self, name: str, row: Row, instance: TestSelf | None, within: tuple[str, ...]) -> Any:
+        self.budget.spend(ROW_STEPS)
         node = self._node(name, instance)
         if name in within:
             refuse("fixture", self.entry.name, name=name)
@@ -138,10 +147,14 @@ class Fixtures(Statements):
         odd = set(arguments) - {"argnames", "argvalues", "ids", "scope"}
         if odd or not {"argnames", "argvalues"} <= set(arguments):
             refuse("indirect", self.entry.name, name=", ".join(sorted(odd)) or "this form")
-        names = arguments["argnames"]
+        names = self.budget.weigh(arguments["argnames"])
+        if isinstance(names, (str, list, tuple)) and len(names) > MAX_NAMES:
+            refuse("indirect", self.entry.name, name="a long list of names")
         split = [part.strip() for part in names.split(",") if part.strip()] if isinstance(names, str) else list(names)
         single = isinstance(names, str) and len(split) == 1
-        found = [self._row(split, row, single) for row in self.budget.items(arguments["argvalues"])]
+        values = self.budget.items(arguments["argvalues"])
+        self.budget.spend(len(values) * (len(split) + ROW_STEPS))
+        found = [self._row(split, row, single) for row in values]
         return [row for row in found if row is not None]
 
     def _skipped(self, mark: Marker) -> None:

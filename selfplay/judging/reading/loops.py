@@ -8,6 +8,7 @@ whose value would differ from round to round of such a loop is not known in it, 
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 from selfplay.judging.reading.budget import Unknown
 from selfplay.judging.reading.interpret import Flow, Scope
 from selfplay.judging.reading.normal import Term, make
-from selfplay.judging.reading.opaque import spoil
+from selfplay.judging.reading.opaque import NODE_STEPS, names_of, spoil
 from selfplay.judging.reading.refusals import refusal, refuse
 from selfplay.judging.reading.symbolic import Symbolic, comprehension_of
 from selfplay.judging.reading.symbols import Result, connected
@@ -85,7 +86,7 @@ class Loops(Symbolic):
             return self._loop(node, (self.bind(node.target, item, scope) for item in items), scope)
         kept = {name: value for name in _gathered_in(node) if type(value := scope.names.get(name)) in _GATHERING}
         kept = {name: value[:] if type(value) is list else value for name, value in kept.items()}
-        spoil([node], scope, refusal("decides", self.entry.name))
+        self._undecided([node], scope)
         variables = self._variables(node.target, scope)
 
         def every(condition: Result) -> Any:
@@ -95,7 +96,7 @@ class Loops(Symbolic):
             )
 
         gathered = self._run_gathering(node, every, scope)
-        spoil([node], scope, refusal("decides", self.entry.name))
+        self._undecided([node], scope)
         for name, (how, item) in gathered.items():
             found = self._gather(kept[name], how, item, iterable, variables) if name in kept else None
             if found is not None:
@@ -109,12 +110,16 @@ class Loops(Symbolic):
         test.listed()
         if self._collects(node, scope, test):
             return None
-        spoil([*node.body, *node.orelse], scope, refusal("decides", self.entry.name))
+        self._undecided([*node.body, *node.orelse], scope)
         self._run_under(lambda condition: connected("or", [test.negated(), condition]), node.body, scope)
-        spoil(node.body, scope, refusal("decides", self.entry.name))
+        self._undecided(node.body, scope)
         self._run_under(lambda condition: connected("or", [test, condition]), node.orelse, scope)
-        spoil(node.orelse, scope, refusal("decides", self.entry.name))
+        self._undecided(node.orelse, scope)
         return None
+
+    def _undecided(self, nodes: Sequence[ast.stmt], scope: Scope) -> None:
+        """Make unknown what statements may change that run under a condition on results."""
+        spoil(names_of(nodes, scope, self.budget), scope, refusal("decides", self.entry.name))
 
     def _collects(self, node: ast.If, scope: Scope, test: Result) -> bool:
         """`if f(x) != y: failures.append(x)`: what is collected is there where the condition holds."""
@@ -133,16 +138,21 @@ class Loops(Symbolic):
     def _run_gathering(self, node: ast.For, every: Wrapper, scope: Scope) -> dict[str, tuple[str, Result]]:
         """Run the body of a loop over a result; what it gathers, by the name it gathers in: how, and each item."""
         gathered: dict[str, tuple[str, Result]] = {}
+        uses = Counter(inner.id for inner in self._nodes(node) if isinstance(inner, ast.Name))
         for statement in node.body:
             found = _appended(statement)
-            uses = [inner for inner in ast.walk(node) if isinstance(inner, ast.Name) and found and inner.id == found[0]]
-            if found is None or len(uses) != 1:
+            if found is None or uses[found[0]] != 1:
                 self._run_under(every, [statement], scope)
                 continue
             item = self.value(found[2], scope)
             if isinstance(item, Result):
                 gathered[found[0]] = (found[1], item)
         return gathered
+
+    def _nodes(self, node: ast.AST) -> Iterator[ast.AST]:
+        for inner in ast.walk(node):
+            self.budget.spend(NODE_STEPS)
+            yield inner
 
     def _gather(self, before: Any, how: str, item: Result, over: Result, variables: tuple[int, ...]) -> Any:
         """What a name stands for after a loop that gathered an item for each one of a result."""

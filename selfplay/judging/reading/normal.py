@@ -32,7 +32,7 @@ _KINDS = {
     **dict.fromkeys(words("len ord .count .index .find .rfind .bit_length"), "int"),
     **dict.fromkeys(words("list sorted reversed .split .splitlines"), "list"),
     **dict.fromkeys(words("str repr .lower .upper .strip .lstrip .rstrip .replace .join .title .capitalize"), "str"),
-    **dict.fromkeys(words("bool not == != < <= > >= in is is_not any all isinstance type_is approx"), "bool"),
+    **dict.fromkeys(words("bool not == != < <= > >= in is is_not any all isinstance type_is approx isclose"), "bool"),
     **dict.fromkeys(words(".startswith .endswith .isdigit .isalpha .isalnum .isupper .islower .isspace"), "bool"),
     **dict.fromkeys(words(".issubset .issuperset .isdisjoint"), "bool"),
     "tuple": "tuple",
@@ -76,7 +76,8 @@ def _of_items(name: str) -> Callable[..., Term | None]:
 
     def rule(*terms: Term) -> Term | None:
         if len(terms) == 1 and is_call(terms[0], "list", "tuple") and len(terms[0]) == 3:
-            return make(name, terms[0][2])
+            inner = terms[0][2]
+            return None if name == "len" and is_call(inner, "zip", "enumerate") else make(name, inner)
         if name == "set" and terms and kind(terms[0]) == "set":
             return terms[0]
         return terms[0] if name == "sorted" and len(terms) == 1 and is_call(terms[0], "sorted") else None
@@ -205,11 +206,8 @@ _RULES: dict[str, Callable[..., Term | None]] = {
 
 def joined(connective: str, parts: list[Term]) -> Term:
     """`and` or `or` of several terms: nested ones are taken apart, equal ones count once, `x == 1 or x == 2` is `in`."""
-    flat: list[Term] = []
-    for part in parts:
-        for one in part[1:] if part[0] == connective else (part,):
-            if one not in flat:
-                flat.append(one)
+    each = (one for part in parts for one in (part[1:] if part[0] == connective else (part,)))
+    flat = list(dict.fromkeys(each))
     if connective == "or":
         flat = _alternatives(flat)
     return flat[0] if len(flat) == 1 else (connective, *flat)

@@ -12,12 +12,13 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from selfplay.judging.reading.budget import NotReadable, Unknown
+from selfplay.judging.reading.budget import Budget, NotReadable, Unknown
 from selfplay.judging.reading.known import BUILTINS
 from selfplay.judging.reading.names import Function, Scope
 from selfplay.judging.reading.normal import words
 from selfplay.judging.reading.refusals import refusal
 
+NODE_STEPS = 3  # for looking at one node of a syntax tree
 _MUTABLE = (list, dict, set, bytearray)
 
 
@@ -61,9 +62,9 @@ class Spoiled(Unknown):
         return self
 
 
-def spoil(nodes: Iterable[ast.AST], scope: Scope, error: NotReadable) -> None:
-    """Make unknown what the nodes bind, and what they may change by giving it to somebody."""
-    bound, exposed = names_of(nodes, scope)
+def spoil(names: tuple[set[str], set[str]], scope: Scope, error: NotReadable) -> None:
+    """Make unknown what nodes bind, and what they may change by giving it to somebody: the `names` of names_of()."""
+    bound, exposed = names
     for name in exposed - bound:
         value = _found(scope, name)
         if isinstance(value, _MUTABLE):
@@ -73,9 +74,9 @@ def spoil(nodes: Iterable[ast.AST], scope: Scope, error: NotReadable) -> None:
             value.change()
     for name in bound:
         owner, _, attribute = name.partition(".")
-        names = getattr(_found(scope, owner), "names", None) if attribute else _holder(scope, name).names
-        if isinstance(names, dict):
-            names[attribute or name] = Spoiled(error)
+        held = getattr(_found(scope, owner), "names", None) if attribute else _holder(scope, name).names
+        if isinstance(held, dict):
+            held[attribute or name] = Spoiled(error)
 
 
 def _empty(value: Any, instead: Spoiled) -> None:
@@ -102,14 +103,18 @@ def _found(scope: Scope, name: str) -> Any:
     return _holder(scope, name).names.get(name)
 
 
-def names_of(nodes: Iterable[ast.AST], scope: Scope) -> tuple[set[str], set[str]]:
-    """The names that the nodes bind, and those whose values they may change, helpers of the test included."""
+def names_of(nodes: Iterable[ast.AST], scope: Scope, budget: Budget) -> tuple[set[str], set[str]]:
+    """The names that the nodes bind, and those whose values they may change, helpers of the test included.
+
+    Every node is paid for, a helper's too: a loop may ask this for each of its rounds.
+    """
     bound: set[str] = set()
     exposed: set[str] = set()
     entered: set[str] = set()
     todo: list[tuple[ast.AST, bool, bool]] = [(node, False, True) for node in nodes]
     while todo:
         node, given, outside = todo.pop()
+        budget.spend(NODE_STEPS)
         if isinstance(node, ast.Name):
             if isinstance(node.ctx, ast.Load):
                 if given:
@@ -157,9 +162,10 @@ def _of_call(
 _REPLACING = words("setattr delattr exec eval globals locals vars __import__ __dict__ modules monkeypatch mocker patch")
 
 
-def replaces(node: ast.AST, entry_point: str) -> str:
+def replaces(node: ast.AST, budget: Budget) -> str:
     """What a statement may put something else in place of, the function under test perhaps; empty where it cannot."""
     for inner in ast.walk(node):
+        budget.spend(NODE_STEPS)
         if isinstance(inner, ast.Name) and inner.id in _REPLACING:
             return inner.id
         if isinstance(inner, ast.Attribute):

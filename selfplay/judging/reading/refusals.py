@@ -95,10 +95,13 @@ def kind_of(error: NotReadable) -> str:
     return next(iter(getattr(error, "__notes__", ())), "")
 
 
+MAX_DETAIL = 500  # characters: it may quote what was read
+
+
 def why(error: Exception) -> tuple[str, str]:
     """Reason and sentence of a refusal; what evaluating raised by itself is code that would raise."""
     if isinstance(error, NotReadable):
-        reason, detail = error.reason, error.detail
+        reason, detail = error.reason, error.detail[:MAX_DETAIL]
     elif isinstance(error, RecursionError):
         reason, detail = "budget", "nested too deep"
     else:

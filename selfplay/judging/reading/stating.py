@@ -27,6 +27,8 @@ from selfplay.judging.values import dump
 MAX_SOURCE = 2_000  # characters of a statement's text that are kept
 GRAVE = frozenset({"unreadable", "patched", "syntax", "skip"})  # what makes all of a test meaningless
 ENOUGH = 1_000  # steps that must be left for going on after a statement that takes too many
+LEFT_OUT = 20  # steps of leaving a statement out, beside looking at it: an exception was raised and caught
+WRITTEN = 8  # letters of a condition that are written in a step
 _PLAIN = (ast.Expr, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Import, ast.ImportFrom, ast.Delete)
 
 
@@ -56,7 +58,6 @@ class Statements(Loops):
         self.under = []
         self.stated: list[Stated] = []
         self.refused: set[Stated] = set()
-        self._sizes: dict[ast.stmt, int] = {}
         self.statement: ast.stmt = ast.Pass()
         self._sources: dict[ast.stmt, str] = {}
 
@@ -64,8 +65,11 @@ class Statements(Loops):
         """The text of a statement, without its indentation, as far as it is kept."""
         if node not in self._sources:
             lines = self.lines[node.lineno - 1 : node.end_lineno]
-            lines[-1] = lines[-1][: node.end_col_offset]
-            lines[0] = lines[0][node.col_offset :]
+            if len(lines) == 1:  # a long line may hold thousands of statements: of each its own part is copied
+                lines = [lines[0][node.col_offset : node.end_col_offset]]
+            else:
+                lines[-1] = lines[-1][: node.end_col_offset]
+                lines[0] = lines[0][node.col_offset :]
             text = b"\n".join(lines).decode(errors="replace")
             self._sources[node] = text if len(text) <= MAX_SOURCE else f"{text[:MAX_SOURCE]} ..."
         return self._sources[node]
@@ -95,7 +99,10 @@ class Statements(Loops):
             value = wrapper(value)
             if not isinstance(value, Result):
                 value._refuse()
+        self.budget.spend(value.size)
         for condition in conditions(value.term):
+            if condition.operator == "satisfies":  # of which all data is written out
+                self.budget.spend(len(condition.expected) // WRITTEN)
             if not self.entry.changed.isdisjoint((condition.arguments, *condition.further)):
                 refuse("spoiled", self.entry.name, name="the result")
             self.add(condition)
@@ -140,16 +147,14 @@ class Statements(Loops):
 
     def leave_out(self, statement: ast.stmt, scope: Scope, error: NotReadable) -> None:
         """Go on without a statement; refuses one that may replace the function under test."""
-        if statement not in self._sizes:
-            self._sizes[statement] = sum(1 for _ in ast.walk(statement))
-        self.budget.spend(self._sizes[statement])
-        bound, _ = names_of([statement], scope)
-        if self.entry.name in bound:
+        self.budget.spend(LEFT_OUT)
+        names = names_of([statement], scope, self.budget)
+        if self.entry.name in names[0]:
             refuse("patched", self.entry.name)
-        replaced = replaces(statement, self.entry.name)
+        replaced = replaces(statement, self.budget)
         if replaced:
             refuse("patches", self.entry.name, name=replaced)
-        spoil([statement], scope, error)
+        spoil(names, scope, error)
 
     def on_expression(self, node: ast.Expr, scope: Scope) -> None:
         if isinstance(node.value, ast.Call) and asserts(node.value):

@@ -84,10 +84,10 @@ class Symbolic(Evaluator):
             name in ("==", "!=")
             and type(a) is type(b)
             and type(a) in (list, tuple)
-            and (holds_results(a) or holds_results(b))
+            and (self._holds_results(a) or self._holds_results(b))
         ):
             return self._compare_items(name, a, b)
-        if name in ("in", "not_in") and isinstance(b, (list, tuple)) and holds_results(b):
+        if name in ("in", "not_in") and isinstance(b, (list, tuple)) and self._holds_results(b):
             return self._among(name, a, b)
         return super().compare(name, a, b)
 
@@ -134,7 +134,7 @@ class Symbolic(Evaluator):
         return super().at(value, key)
 
     def combine(self, name: str, a: Any, b: Any) -> Any:
-        if name == "Add" and type(a) is type(b) and (holds_results(a) or holds_results(b)):
+        if name == "Add" and type(a) is type(b) and (self._holds_results(a) or self._holds_results(b)):
             self.budget.made(len(a) + len(b), 8)
             return a + b
         return super().combine(name, a, b)
@@ -210,9 +210,9 @@ class Symbolic(Evaluator):
             if len(arguments) == 2 and isinstance(first, Result):
                 return self._mapped(name, *arguments)
         elif name in ("all", "any"):
-            if holds_results(first):
+            if self._holds_results(first):
                 return self.all(self.budget.items(first), "and" if name == "all" else "or")
-        elif holds_results(arguments[0]):
+        elif self._holds_results(arguments[0]):
             first = display(self.entry, self.budget.items(arguments[0]))
             return self._of_items(function, [first, *arguments[1:]], keywords)
         elif isinstance(arguments[0], Result) and keywords.get("key") is not None:
@@ -270,14 +270,16 @@ class Symbolic(Evaluator):
                     target, value.item(position if star is None or position < star else position - len(targets)), scope
                 )
 
+    def _holds_results(self, items: Any) -> bool:
+        """Whether a list or tuple holds something that is not known yet."""
+        if not isinstance(items, (list, tuple)):
+            return False
+        self.budget.spend(len(items) // 16)
+        return any(isinstance(item, Unknown) for item in items)
+
     def state(self, value: Any) -> None:
         """Enter an asserted value."""
         raise NotImplementedError
-
-
-def holds_results(items: Any) -> bool:
-    """Whether a list or tuple holds something that is not known yet."""
-    return isinstance(items, (list, tuple)) and any(isinstance(item, Unknown) for item in items)
 
 
 def comprehension_of(kind: str, shape: Sequence[tuple[tuple[int, ...], int]], terms: Sequence[Term]) -> Term:

@@ -21,6 +21,8 @@ from selfplay.judging.values import encode
 
 MAX_NODES = 2_000  # of one term
 MAX_DEPTH = 40
+LETTERS = 64  # of a term's texts that are looked through in a step
+ITEM_LETTERS = 4  # of a known container that are put in order in a step
 
 _NEGATIVE = {"is_not": "is", "not_in": "in"}
 OPERATORS = {
@@ -78,7 +80,7 @@ class EntryPoint(Unknown):
         except ValueError as error:
             raise NotReadable("unsupported", str(error)) from None
         self.budget.made(len(text))
-        result = Result(self, ("result", text))
+        result = Result(self, ("result", text), len(text))
         self.calls.append(result)
         return result
 
@@ -106,19 +108,31 @@ class EntryPoint(Unknown):
 
 
 class Result(Unknown):
-    """A result, or what a test makes of results: a term. `nodes` and `depth` bound it; `lazy`: an iterator in Python."""
+    """A result, or what a test makes of results: a term. `nodes` and `depth` bound it; `lazy`: an iterator in Python.
+
+    `letters`: of all texts in the term, each as often as it stands there. Whatever is made of a term looks through it.
+    """
 
     what = "a result"
-    __slots__ = ("depth", "entry", "lazy", "nodes", "term")
+    __slots__ = ("depth", "entry", "lazy", "letters", "nodes", "term")
 
-    def __init__(self, entry: EntryPoint, term: Term, nodes: int = 1, depth: int = 1, lazy: bool = False) -> None:
-        self.entry, self.term, self.nodes, self.depth, self.lazy = entry, term, nodes, depth, lazy
+    def __init__(
+        self, entry: EntryPoint, term: Term, letters: int = 0, nodes: int = 1, depth: int = 1, lazy: bool = False
+    ) -> None:
+        self.entry, self.term, self.letters = entry, term, letters
+        self.nodes, self.depth, self.lazy = nodes, depth, lazy
+
+    @property
+    def size(self) -> int:
+        """Steps of looking through the term once."""
+        return self.nodes // 2 + self.letters // LETTERS + 1
 
     def _refuse(self) -> Any:
         refuse("mixed", self.entry.name, what="other values")
 
     def change(self) -> None:
         """What is done to this value is not followed: nothing is known about the calls that it comes from."""
+        self.entry.budget.spend(self.size)
         self.entry.changed |= set(calls_of(self.term))
 
     def over(self, parts: Sequence[Any], build: Callable[..., Term], lazy: bool = False) -> Any:
@@ -128,17 +142,19 @@ class Result(Unknown):
             return spoiled
         known = [part if isinstance(part, Result) else self._data(part) for part in parts]
         nodes, depth = 1 + sum(part.nodes for part in known), 1 + max(part.depth for part in known)
-        self.entry.budget.spend(len(known))
         if nodes > MAX_NODES or depth > MAX_DEPTH:
             refuse("nodes", self.entry.name, limit=MAX_NODES if nodes > MAX_NODES else MAX_DEPTH)
-        return Result(self.entry, build(*(part.term for part in known)), nodes, depth, lazy)
+        self.entry.budget.spend(len(known) + sum(part.size for part in known))
+        letters = sum(part.letters for part in known)
+        return Result(self.entry, build(*(part.term for part in known)), letters, nodes, depth, lazy)
 
     def _data(self, value: Any) -> Result:
         if isinstance(value, Native):
             refuse("on_value", self.entry.name, name=f"a comparison with {value.name}")
         if type(value) in (list, tuple) and any(isinstance(item, Unknown) for item in value):
             return display(self.entry, value)
-        return Result(self.entry, ("data", text_of(value, self.entry.budget)))
+        text = text_of(value, self.entry.budget)
+        return Result(self.entry, ("data", text), len(text))
 
     def then(self, name: str, *others: Any) -> Any:
         """A function, method or operator applied to this result."""
@@ -161,6 +177,8 @@ class Result(Unknown):
         if isinstance(other, (Native, Lazy, ExceptionType)):
             refuse("on_value", self.entry.name, name="a comparison with a function, a class or an iterator")
         self._check(operator, other, flipped)
+        if operator == "in":
+            self.entry.budget.spend(self.letters // ITEM_LETTERS)
         return self.over([other, self] if flipped else [self, other], lambda a, b: make(operator, a, b))
 
     def _check(self, operator: str, other: Any, flipped: bool) -> None:
@@ -237,18 +255,24 @@ def _type(result: Result, arguments: list[Any], keywords: dict[str, Any]) -> Any
 def _isclose(result: Result, arguments: list[Any], keywords: dict[str, Any]) -> Any:
     if len(arguments) != 2 or not set(keywords) <= {"rel_tol", "abs_tol"}:
         refuse("on_value", result.entry.name, name="isclose() with these arguments")
-    return near(arguments[0], arguments[1], keywords.get("rel_tol", 1e-9), keywords.get("abs_tol", 0.0))
+    given = [part for part in arguments if not isinstance(part, Unknown)]
+    if not all(isinstance(part, (int, float)) for part in given):
+        refuse("on_value", result.entry.name, name="isclose() of something that is no number")
+    return near(*arguments, keywords.get("rel_tol", 1e-9), keywords.get("abs_tol", 0.0), "isclose")
 
 
-def near(a: Any, b: Any, rel: Any, abs: Any) -> Any:
-    """That two values, at least one of them a result, differ by no more than max(rel * |b|, abs)."""
+def near(a: Any, b: Any, rel: Any, abs: Any, how: str = "approx") -> Any:
+    """That two values, at least one of them a result, differ by no more than max(rel * |b|, abs).
+
+    `how`: what is no number is not near anything (approx), or math.isclose raises.
+    """
     result, other = (a, b) if isinstance(a, Result) else (b, a)
     tolerance = (rel, abs)
     if not all(isinstance(part, (int, float)) and math.isfinite(part) and part >= 0 for part in tolerance):
         refuse("tolerance", result.entry.name, tolerance=tolerance)
     if isinstance(other, Result) and other.term == result.term:
         refuse("same_call", result.entry.name)
-    return result.then("approx", other, float(rel), float(abs))
+    return result.then(how, other, float(rel), float(abs))
 
 
 def _nothing(result: Result, arguments: list[Any], keywords: dict[str, Any]) -> Any:
@@ -286,6 +310,8 @@ def calls_of(term: Term) -> Iterator[str]:
 def connected(connective: str, parts: Sequence[Any]) -> Any:
     """`and` or `or` of values of which at least one is a result."""
     first = next(part for part in parts if isinstance(part, Result))
+    if connective == "or":  # of which those about one subject become a list
+        first.entry.budget.spend(sum(part.letters for part in parts if isinstance(part, Result)) // ITEM_LETTERS)
     return first.over(parts, lambda *terms: joined(connective, list(terms)))
 
 

@@ -36,6 +36,7 @@ from selfplay.judging.reading.stating import Full, Stated
 from selfplay.judging.reading.unittests import Base, TestSelf
 
 MAX_TEXT = 1 << 20
+COLLECTED = 10  # steps of taking a test from a class: others inherit it
 
 
 @dataclass(slots=True)
@@ -70,6 +71,7 @@ class Module(Fixtures):
         self.fixtures = {}
         self.classes: dict[str, ast.ClassDef] = {}
         self.tests: dict[tuple[str, ast.ClassDef | None], tuple[Unit, ast.FunctionDef]] = {}
+        self._lineages: dict[ast.ClassDef, list[ast.ClassDef]] = {}
         self.loose: list[Unit] = []
         self.empty: list[Unit] = []  # statements that state nothing
         self.brought: dict[str, Any] = {}
@@ -209,10 +211,13 @@ class Module(Fixtures):
         if not any(is_test_class(one) for one in self._lineage(node)):
             self.globals.names[node.name] = Spoiled.of("followed", self.entry.name, name=f"the class {node.name}")
             return
+        own = {getattr(statement, "name", "") for statement in node.body}
+        self._fresh()
         for owner in self._lineage(node):
             for statement in self._members(owner):
+                self.budget.spend(COLLECTED)
                 if isinstance(statement, ast.FunctionDef) and statement.name.startswith("test"):
-                    if owner is node or not any(getattr(own, "name", "") == statement.name for own in node.body):
+                    if owner is node or statement.name not in own:
                         self._collect(statement, node)
                 elif isinstance(statement, ast.AsyncFunctionDef) and statement.name.startswith("test"):
                     self._unreadable_test(statement, refusal("async", self.entry.name))
@@ -227,18 +232,21 @@ class Module(Fixtures):
                 yield from statement.body if self.truth(self.value(statement.test, self.globals)) else statement.orelse
             except NotReadable as error:
                 for inner in (*statement.body, *statement.orelse):
+                    self.budget.spend(COLLECTED)
                     if isinstance(inner, ast.FunctionDef) and inner.name.startswith("test"):
                         self._unreadable_test(inner, error)
 
     def _lineage(self, node: ast.ClassDef) -> list[ast.ClassDef]:
         """A class after its bases, as far as the file defines them."""
-        found = [node]
-        while len(found) < 10:
-            base = next((self.classes[name] for name in map(dotted, found[0].bases) if name in self.classes), None)
-            if base is None or base in found:
-                break
-            found.insert(0, base)
-        return found
+        if node not in self._lineages:
+            found = [node]
+            while len(found) < 10:
+                base = next((self.classes[name] for name in map(dotted, found[0].bases) if name in self.classes), None)
+                if base is None or base in found:
+                    break
+                found.insert(0, base)
+            self._lineages[node] = found
+        return self._lineages[node]
 
     def _starts_tests(self, node: ast.stmt) -> bool:
         """Calls that only start the tests: unittest.main(), pytest.main(), sys.exit(pytest.main()), test_x(), check(f)."""

@@ -145,6 +145,10 @@ def _not_instance(module: Statements, arguments: list[Any], keywords: dict[str, 
 
 def _almost(module: Statements, arguments: list[Any], keywords: dict[str, Any]) -> Any:
     """|a - b| <= delta, or equal when their difference is rounded to `places` (7)."""
+    return _within(module, arguments, keywords, "approx")
+
+
+def _within(module: Statements, arguments: list[Any], keywords: dict[str, Any], how: str) -> Any:
     a, b, *rest = arguments
     delta = keywords.get("delta")
     places = rest[0] if rest else keywords.get("places")
@@ -153,11 +157,12 @@ def _almost(module: Statements, arguments: list[Any], keywords: dict[str, Any]) 
     if not isinstance(a, Result) and not isinstance(b, Result):
         refuse("known", module.entry.name)
     bound = delta if delta is not None else 0.5 * 10.0 ** -(7 if places is None else places)
-    return near(a, b, 0.0, bound)
+    return near(a, b, 0.0, bound, how)
 
 
 def _not_almost(module: Statements, arguments: list[Any], keywords: dict[str, Any]) -> Any:
-    return _negated(module, [_almost(module, arguments, keywords)], keywords)
+    """What is no number is not far from anything either: the subtraction raises."""
+    return _negated(module, [_within(module, arguments, keywords, "isclose")], keywords)
 
 
 def _count_equal(module: Statements, arguments: list[Any], keywords: dict[str, Any]) -> Any:

@@ -242,3 +242,37 @@ def test_iterators_have_no_length_and_are_no_data() -> None:
         with pytest.raises(NotReadable):
             evaluated(expression)
     assert isinstance(evaluated("iter([1])"), Lazy)
+
+
+HELPER = "def g(n):\n" + "    n = n + 1\n" * 2500 + "    return n\n"
+FIXTURES = "import pytest\n" + "".join(f"@pytest.fixture\ndef g{i}(): 0\n" for i in range(1000))
+TESTS = "".join(f"  def test_{i}(self): 0\n" for i in range(1000))
+LOOP = "    for i in range(10**5):\n        "
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{HELPER}def test_a():\n    x = f(1)\n{LOOP}y = x.foo() + g(1)\n    assert f(1) == 1",
+        f"def test_a():\n    x = f(1)\n{LOOP}x = repr([x, x])\n    assert x == 1",
+        f"def test_a():\n    x = f(0)\n    for i in range(480):\n        x = x or f(i) == i\n{LOOP}y = x or f(1) == 1",
+        f"def test_a():\n    x = f(1) in list(range(10**5))\n{LOOP}y = x or f(1) == -i",
+        f"def test_a():\n    x = f(1) == list(range(10**5))\n{LOOP}assert x or f(2) == -i",
+        "f = lambda x: 0\n" * 5000 + "x = 1\n" * 20000,
+        "def test_a():\n    for x in f(1):\n" + "        y = [1, 2, 3, 4, 5, 6]\n" * 3000,
+        "import pytest\nN = 'a,' * 500000\n"
+        + "".join(f"@pytest.mark.parametrize(N, [])\ndef test_{i}(): 0\n" for i in range(300)),
+        f"{FIXTURES}@pytest.mark.parametrize('a', range(4000))\ndef test_a(a): assert f(a) == 1",
+        "class TestA(" + "B, " * 20000 + f"):\n{TESTS}",
+        f"class TestA:\n{TESTS}" + "".join(f"class TestB{i}(TestA): 0\n" for i in range(1000)),
+        "def test_a():\n  " + "assert f(1).x;" * 60000,
+    ],
+    ids=(
+        *("a helper walked", "doubled terms", "many alternatives", "a list of alternatives", "written over and over"),
+        *("copies", "gathering", "names of a row", "fixtures", "many bases", "heirs", "one line"),
+    ),
+)
+def test_what_is_looked_through_for_every_statement_is_paid_for(text: str) -> None:
+    start = time.process_time()
+    read_cases(text, "f")
+    assert time.process_time() - start < 4
