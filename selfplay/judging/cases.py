@@ -33,6 +33,13 @@ class Case:
     tolerance: tuple[float, float] = (0.0, 0.0)  # relative, absolute; for approx
     further: tuple[str, ...] = ()
 
+    def __reduce__(self) -> tuple[type[Case], tuple[object, ...]]:
+        # Cases cross to another process by the thousand, and a frozen class with slots is slow to pickle by itself.
+        return Case, (
+            *(self.name, self.source, self.arguments, self.operator),
+            *(self.expected, self.view, self.tolerance, self.further),
+        )
+
     @property
     def calls(self) -> tuple[str, ...]:
         """The arguments of every call that the case needs, the first one's first."""
@@ -107,6 +114,9 @@ class Execution:
     exception: tuple[str, ...] = ()  # names of the exception's classes, most derived first
     seconds: float = 0.0
     detail: str = ""
+
+    def __reduce__(self) -> tuple[type[Execution], tuple[object, ...]]:
+        return Execution, (self.status, self.value, self.exception, self.seconds, self.detail)
 
 
 class Box(Protocol):

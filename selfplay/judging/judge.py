@@ -37,6 +37,7 @@ class Seen(NamedTuple):
 
     verdicts: Row
     why: str  # it does not load; empty where it does
+    keeps_state: bool  # it may answer a call differently after another one
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +127,10 @@ class Judge:
 
         def compare() -> None:
             for number, own in waiting.items():
-                rows = self.desk.verdicts((*jobs[number].cases, *jobs[number].after), [ran for _, ran in own])
-                for (task, ran), row in zip(own, rows, strict=True):
-                    found[number, task] = Seen(row, _why(ran.values()))
+                cases = (*jobs[number].cases, *jobs[number].after)
+                rows = self.desk.verdicts(cases, [(task.source, ran) for task, ran in own])
+                for (task, ran), (row, keeps) in zip(own, rows, strict=True):
+                    found[number, task] = Seen(row, _why(ran.values()), keeps)
             waiting.clear()
 
         for index, executions in self.stream(tasks):
@@ -168,10 +170,7 @@ class Judge:
 
     def _look_at_order(self, jobs: Sequence[Job], sittings: Sequence[Sitting], found: dict[Sitting, Seen]) -> None:
         """Calls programs that may keep state in reversed order; those that then differ run a case per child."""
-        several = [(number, task) for number, task in sittings if task.entry_point and len(task.inputs) > 1]
-        sources = list(dict.fromkeys(task.source for _, task in several))
-        keeping = dict(zip(sources, self.desk.states(sources), strict=True)) if sources else {}
-        suspects = [(number, task) for number, task in several if keeping[task.source]]
+        suspects = [own for own in sittings if found[own].keeps_state and own[1].entry_point and len(own[1].inputs) > 1]
         counting = [replace(job, after=()) for job in jobs]
         turned = [(number, _turned(counting[number], task)) for number, task in suspects]
         other = self._judged(counting, turned)
@@ -224,7 +223,7 @@ class Judge:
         cases = [case for suite in suites for case in suite]
         probes = self.desk.probes(problem, cases, PROBES) if calls and problem not in self._shown else ()
         inputs = tuple(dict.fromkeys((*calls, *probes)))
-        apart = len(inputs) > 1 and bool(problem.entry_point) and self.desk.states([source])[0]
+        apart = len(inputs) > 1 and bool(problem.entry_point) and self.desk.keeps_state(source)
         return Task(source, problem.entry_point, inputs, problem.imports, self.limits, secret=True, apart=apart)
 
 

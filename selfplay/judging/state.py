@@ -9,8 +9,13 @@ inconsistent takes (frames, `sys.modules`); it harms nobody but itself.
 from __future__ import annotations
 
 import ast
+import re
 
 from selfplay.game.syntax import parsed
+
+# What most programs are: functions on one line each without defaults, imports, comments, and what is indented under them.
+_LINE = re.compile(r"(?:def [^=@;]*:|(?:import|from) [^=;]*|#.*|[ \t].*)?")
+_TELLING = re.compile(r"@|\bglobal\b|\bnonlocal\b|\bclass\b|setattr|__|\.\s*\w+\s*(?:\*\*|//|>>|<<|[-+*/%&|^])?=(?!=)")
 
 _HARMLESS = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Pass)
 _CHANGING = (ast.Global, ast.Nonlocal)
@@ -18,9 +23,19 @@ _CONSTANT = (ast.Constant, ast.UnaryOp, ast.USub, ast.UAdd, ast.Invert, ast.Tupl
 
 
 def keeps_state(source: str) -> bool:
-    """Whether the program may answer a call differently after another one; True for what does not parse."""
+    """Whether the program may answer a call differently after another one; True for what does not parse.
+
+    A look at the text settles most programs; to parse one costs more than to compare what it answered.
+    """
+    if _is_plain(source):
+        return False
     tree = parsed(source)
     return tree is None or not all(map(_is_harmless, tree.body)) or any(map(_remembers, ast.walk(tree)))
+
+
+def _is_plain(source: str) -> bool:
+    lines = source.split("\n")
+    return not _TELLING.search(source) and all(map(_LINE.fullmatch, lines))
 
 
 def _is_harmless(statement: ast.stmt) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from selfplay.judging.state import keeps_state
+from selfplay.judging.state import _is_plain, keeps_state
 
 STATELESS = [
     "def f(n): return n",
@@ -25,6 +25,22 @@ KEEPING = [
     "if True:\n    seen = []\ndef f(n): return seen",
     "def f(",
 ]
+
+
+HIDDEN = [
+    "def f(n): return g.seen.append(n)\ng = f; g.seen = []",
+    "def f(n,\n      seen=[]): return seen",
+    "import math; math.seen = []\ndef f(n): return math.seen",
+    "def f(n):\n    setattr(f, 'seen', n)",
+    "def f(n): pass; seen = []",
+    "def f(n):\n    f.seen += 1",
+    "from sys import modules as seen\nseen['x'] = 1\ndef f(n): return n",
+]
+
+
+@pytest.mark.parametrize("source", HIDDEN)
+def test_a_look_at_the_text_alone_settles_nothing_that_is_not_plain(source: str) -> None:
+    assert not _is_plain(source)
 
 
 @pytest.mark.parametrize("source", STATELESS)

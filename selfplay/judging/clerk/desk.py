@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from selfplay.game.extract import Code
 from selfplay.game.problems import Problem
 from selfplay.judging.admission import Admission
-from selfplay.judging.cases import Case, Execution, Limits, Refusal, Verdict
+from selfplay.judging.cases import Case, Execution, Limits, Refusal
 from selfplay.judging.clerk.client import Clerk, GaveUp
-from selfplay.judging.clerk.duties import Ran
+from selfplay.judging.clerk.duties import Ran, Row
 from selfplay.judging.reading import Reading
 from selfplay.judging.turns import Suite, unread_suite
 
@@ -99,25 +99,28 @@ class Desk:
         alone = [self.admission(problem, [(case,)], ran, limits, share, others)[0] for case in suites[0]]
         return [Admission(suites[0], tuple(each.refusals[0] for each in alone))]
 
-    def verdicts(self, cases: Sequence[Case], rows: Sequence[Ran]) -> list[tuple[Verdict, ...]]:
-        """For each program, given as what it did, its verdict on each case."""
+    def verdicts(self, cases: Sequence[Case], programs: Sequence[tuple[str, Ran]]) -> list[tuple[Row, bool]]:
+        """For each program, given as its source and what it did, its verdict on each case and whether it may keep
+        something from one call to the next; so does one that cannot be told."""
         try:
-            return list(self.clerk.do("verdicts", tuple(cases), tuple(_only(ran, cases) for ran in rows)))
+            asked = tuple((source, _only(ran, cases)) for source, ran in programs)
+            return list(self.clerk.do("verdicts", tuple(cases), asked))
         except GaveUp:
-            if len(rows) == 1 and len(cases) == 1:
-                return [("failed",)]
-        if len(rows) > 1:
-            return [self.verdicts(cases, [ran])[0] for ran in rows]
-        return [tuple(self.verdicts([case], rows)[0][0] for case in cases)]
+            if len(programs) == 1 and len(cases) <= 1:
+                row: Row = ("failed",) * len(cases)
+                return [(row, True)]
+        if len(programs) > 1:
+            return [self.verdicts(cases, [program])[0] for program in programs]
+        alone = [self.verdicts([case], programs)[0] for case in cases]
+        row: Row = tuple(verdict for own, _ in alone for verdict in own)
+        return [(row, any(keeps for _, keeps in alone))]
 
-    def states(self, sources: Sequence[str]) -> list[bool]:
-        """For each program whether it may keep something from one call to the next; so does one that cannot be told."""
+    def keeps_state(self, source: str) -> bool:
+        """Whether a program may keep something from one call to the next; so does one that cannot be told."""
         try:
-            return list(self.clerk.do("states", tuple(sources)))
+            return self.clerk.do("state", source)
         except GaveUp:
-            if len(sources) == 1:
-                return [True]
-        return [self.states([source])[0] for source in sources]
+            return True
 
     def called(self, source: str, text: str) -> tuple[str, ...]:
         """The functions of a program that a text of tests calls, the most called first."""

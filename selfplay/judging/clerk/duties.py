@@ -22,6 +22,7 @@ from selfplay.judging.turns import Suite, read_suite
 PROBED = 10_000  # characters of arguments that are varied
 PROBED_CASES = 20
 Ran = Mapping[str, Execution]  # what one program did, by the arguments of the call
+Row = tuple[Verdict, ...]
 
 
 def code(problem: Problem, text: str) -> Code:
@@ -63,14 +64,18 @@ def probes(problem: Problem, cases: Sequence[Case], limit: int) -> tuple[str, ..
     return probe_inputs(problem, small[:PROBED_CASES], limit)
 
 
-def verdicts(cases: Sequence[Case], rows: Sequence[Ran]) -> tuple[tuple[Verdict, ...], ...]:
-    """For each program, given as what it did, its verdict on each case."""
-    return tuple(tuple(check(case, *(ran[call] for call in case.calls)) for case in cases) for ran in rows)
+def verdicts(cases: Sequence[Case], programs: Sequence[tuple[str, Ran]]) -> tuple[tuple[Row, bool], ...]:
+    """For each program, given as its source and what it did, its verdicts, and whether it may keep something from one
+    call to the next: asked together, because a request costs as much as a comparison."""
+    return tuple(
+        (tuple(check(case, *(ran[call] for call in case.calls)) for case in cases), keeps_state(source))
+        for source, ran in programs
+    )
 
 
-def states(sources: Sequence[str]) -> tuple[bool, ...]:
-    """For each program whether it may keep something from one call to the next."""
-    return tuple(map(keeps_state, sources))
+def state(source: str) -> bool:
+    """Whether a program may keep something from one call to the next."""
+    return keeps_state(source)
 
 
 def called(source: str, text: str) -> tuple[str, ...]:
@@ -85,5 +90,5 @@ def entry_point(source: str, text: str) -> str:
 
 DUTIES: dict[str, Callable[..., Any]] = {
     duty.__name__: duty
-    for duty in (code, suite, tests, screened, probes, admission, verdicts, states, called, entry_point)
+    for duty in (code, suite, tests, screened, probes, admission, verdicts, state, called, entry_point)
 }

@@ -32,9 +32,9 @@ def test_what_the_clerk_reads_is_what_is_read_here(clerk: Clerk) -> None:
 def test_a_request_that_spends_its_seconds_is_given_up_and_the_next_one_answered(clerk: Clerk) -> None:
     hasty = Clerk(seconds=0.05)
     with pytest.raises(GaveUp, match="CPU seconds") as caught:
-        hasty.do("states", ["x = 1\n"] * 30_000)
+        hasty.do("tests", "assert f([i % 7 for i in range(10**5)]) == 1", "f", "", 10)
     assert caught.value.reason == "budget"
-    assert hasty.do("states", ["def f(): return 1"]) == (False,)
+    assert hasty.do("state", "def f(): return 1") is False
     hasty.close()
 
 
@@ -44,16 +44,16 @@ def test_memory_beyond_the_limit_ends_the_request_and_not_this_process() -> None
         with pytest.raises(GaveUp) as caught:
             small.do("code", PROBLEM, "x" * (150 << 20))
         assert caught.value.reason == "budget"
-        assert small.do("states", ["def f(): return 1"]) == (False,)
+        assert small.do("state", "def f(): return 1") is False
     finally:
         small.close()
 
 
 def test_a_clerk_that_was_killed_is_replaced(clerk: Clerk) -> None:
-    clerk.do("states", [""])
+    clerk.do("state", "")
     assert clerk._process
     os.kill(clerk._process.pid, signal.SIGKILL)
-    assert clerk.do("states", ["def f(): return 1"]) == (False,)
+    assert clerk.do("state", "def f(): return 1") is False
     assert clerk.started == 2
 
 
@@ -69,19 +69,19 @@ def test_an_answer_of_another_kind_is_refused() -> None:
 
 def test_an_error_of_ours_is_logged_and_told_from_a_budget(clerk: Clerk, caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(GaveUp, match="TypeError") as caught:
-        clerk.do("states", 5)
+        clerk.do("state", 5, 6)
     assert caught.value.reason == "clerk_failed"
     assert "Traceback" in caplog.text
 
 
 def test_several_threads_may_ask_at_once(clerk: Clerk) -> None:
     answers: list[object] = []
-    threads = [threading.Thread(target=lambda: answers.append(clerk.do("states", ["x = []"]))) for _ in range(8)]
+    threads = [threading.Thread(target=lambda: answers.append(clerk.do("state", "x = []"))) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert answers == [(True,)] * 8
+    assert answers == [True] * 8
     assert clerk.started == 1
 
 
