@@ -138,6 +138,8 @@ def _not(term: Term) -> Term | None:
 
 def _compared(name: str) -> Callable[[Term, Term], Term | None]:
     def rule(a: Term, b: Term) -> Term | None:
+        if name != "is" and name != "is_not" and (is_call(a, "frozenset") or is_call(b, "frozenset")):
+            return make(name, *(make("set", *of[2:]) if is_call(of, "frozenset") else of for of in (a, b)))
         if a[0] == "data":
             return make(FLIPPED[name], b, a) if b[0] != "data" else None
         if b[0] != "data":

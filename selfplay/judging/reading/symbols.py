@@ -30,9 +30,10 @@ OPERATORS = {
     "BitOr": "|", "BitAnd": "&", "BitXor": "^",
 }  # fmt: skip
 FUNCTIONS = words(
-    "len sorted reversed set list tuple sum min max abs str int float bool any all prod zip enumerate range ord chr repr"
+    "len sorted reversed set frozenset list tuple sum min max abs str int float bool any all prod zip enumerate range ord"
+    " chr repr"
 )
-SAME_AS = {"frozenset": "set", "fabs": "abs"}
+SAME_AS = {"fabs": "abs"}
 METHODS = words(
     "lower upper strip lstrip rstrip split splitlines startswith endswith count index find replace join isdigit isalpha"
     " isalnum isupper islower isspace title capitalize keys values items get copy issubset issuperset isdisjoint union"
@@ -258,7 +259,8 @@ def _isclose(result: Result, arguments: list[Any], keywords: dict[str, Any]) -> 
     given = [part for part in arguments if not isinstance(part, Unknown)]
     if not all(isinstance(part, (int, float)) for part in given):
         refuse("on_value", result.entry.name, name="isclose() of something that is no number")
-    return near(arguments[0], arguments[1], keywords.get("rel_tol", 1e-9), keywords.get("abs_tol", 0.0), "isclose")
+    first, second = arguments
+    return near(first, second, keywords.get("rel_tol", 1e-9), keywords.get("abs_tol", 0.0), "isclose")
 
 
 def near(a: Any, b: Any, rel: Any, abs: Any, how: str = "approx") -> Any:

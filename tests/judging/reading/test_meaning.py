@@ -180,6 +180,10 @@ len(tuple(zip(f(0), f(0)))) == 2
 '' != str(f(0))
 str(f(0)) == '{1}' or str(f(0)) == 'set()'
 str(f(0)) == 'frozenset({1})'
+len(f(0)) == 0 and str(frozenset(f(0))) == 'frozenset()'
+isinstance(frozenset(f(0)), frozenset)
+frozenset(f(0)) == {1, 2}
+{1, 2} >= frozenset(f(0))
 -f(0) != 10
 not (-f(0) == 10)
 -f(0) == -2
