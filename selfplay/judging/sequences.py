@@ -161,7 +161,7 @@ def numbered(steps: Steps, tree: Tree, start: Tree = 0) -> Tree:
 
 def zipped(steps: Steps, *trees: Tree) -> Tree:
     """zip(*trees)."""
-    if any(not parts(steps, tree) for tree in trees):
+    if not all([parts(steps, tree) for tree in trees]):  # each is looked at: what has no items to give raises
         return ["iterator"]
     rows = [in_order(steps, tree) for tree in trees]
     steps.spend((1 + len(rows)) * min(map(len, rows), default=0))

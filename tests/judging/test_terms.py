@@ -68,6 +68,8 @@ CONDITIONS = [
     "f0 ** 2 >= 0",
     "f0 // 2 * 2 + f0 % 2 == f0",
     "not isclose(f0, 0.5)",
+    "[a for a, b in zip(f0, 1)] == []",
+    "[a for a, b in zip(f0, f1)] == []",
     "f0.lower() == b'ab'",
     "f0.upper().isupper()",
     "f0.split() == [b'ab']",
