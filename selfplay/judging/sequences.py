@@ -161,7 +161,8 @@ def numbered(steps: Steps, tree: Tree, start: Tree = 0) -> Tree:
 
 def zipped(steps: Steps, *trees: Tree) -> Tree:
     """zip(*trees)."""
-    if not all([parts(steps, tree) for tree in trees]):  # each is looked at: what has no items to give raises
+    found = [parts(steps, tree) for tree in trees]  # of all of them: what has no items to give raises
+    if not all(found):
         return ["iterator"]
     rows = [in_order(steps, tree) for tree in trees]
     steps.spend((1 + len(rows)) * min(map(len, rows), default=0))
