@@ -244,6 +244,8 @@ def positions(wanted: Tree, among: Sequence[Tree]) -> list[int]:
     """Where in `among` something equals `wanted`, which is looked through once however long `among` is."""
     if type(wanted) is not list:
         return [position for position, item in enumerate(among) if equal(wanted, item)]
+    if wanted[0] in SHUFFLED:
+        return _positions_of_shuffled(wanted, among)
     try:
         text = canonical(wanted)
     except Mismatch:
@@ -251,6 +253,15 @@ def positions(wanted: Tree, among: Sequence[Tree]) -> list[int]:
             raise
         return []
     return [position for position, item in enumerate(among) if _same_text(item, text)]
+
+
+def _positions_of_shuffled(wanted: Tree, among: Sequence[Tree]) -> list[int]:
+    """None, where no order of the items makes it equal to one of the others; else the answer depends on the order."""
+    texts = _sorted_texts(wanted)
+    alike = (item for item in among if tag_of(item) in (wanted[0], wanted[0][0]) and len(item) == len(wanted))
+    if any(_sorted_texts(item) == texts for item in alike):
+        raise Mismatch("the order of a set")
+    return []
 
 
 def _same_text(tree: Tree, text: str) -> bool:

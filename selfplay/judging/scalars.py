@@ -137,6 +137,9 @@ def _printed(tree: Tree) -> str:
         return f"({', '.join(map(_printed, tree[1:]))}{',' * (len(tree) == 2)})"
     if tag == "d":
         return "{" + ", ".join(f"{_printed(key)}: {_printed(item)}" for key, item in tree[1:]) + "}"
+    if tag in ("s", "z") and len(tree) <= 2:  # with more items it hangs on their order
+        inner = f"{{{_printed(tree[1])}}}" if len(tree) == 2 else ""
+        return inner if tag == "s" and inner else f"{'set' if tag == 's' else 'frozenset'}({inner})"
     if tag not in ("", "b", "B", "r"):
         raise Mismatch("no printed form")
     return repr(rebuild(tree))

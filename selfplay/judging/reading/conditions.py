@@ -68,15 +68,43 @@ def _classic(term: Term) -> Condition | None:
         return _denied(term[2])
     if is_call(term, "approx", "isclose"):
         last = ("real",) if term[1] == "isclose" else ()
-        rel, abs_ = (number(load(part[1])) for part in term[4:])
-        return _near(term[2], term[3], rel, abs_, last)
+        rel, abs = (number(load(part[1])) for part in term[4:])
+        return _near(term[2], term[3], rel, abs, last)
     if is_call(term, "<", "<=") and is_call(term[2], "abs"):
         return _distance(term)
     if is_call(term, "in") and term[2][0] == "data":
         return _viewed(term[3], "truthy", "true", ("has", term[2][1]))
     if is_call(term, *FLIPPED, "in") and term[3][0] == "data":
-        return _viewed(term[2], term[1], term[3][1])
+        of, expected = _solved(*term[2:]) if term[1] == "==" else term[2:]
+        return _viewed(of, term[1], expected[1])
     return _viewed(term, "truthy", "true")
+
+
+def _solved(of: Term, expected: Term) -> tuple[Term, Term]:
+    """`-x == 3` as `x == -3`, `x[:] == [1]` as `x == [1]`: what fails where the step raises. A denial would pass there."""
+    while is_call(of, "neg"):
+        opposite = _opposite(expected)
+        if opposite is None:
+            break
+        of, expected = of[2], opposite
+    while _keeps(of, expected):
+        of = of[2]
+    return of, expected
+
+
+def _opposite(data: Term) -> Term | None:
+    value = number(load(data[1]))
+    if isinstance(value, int):
+        return ("data", str(-value)) if abs(value) < 1 << 53 else None
+    return ("data", dump(["f", repr(-value)])) if isinstance(value, float) and value == value else None
+
+
+def _keeps(term: Term, data: Term) -> bool:
+    """Whether the last step of a term is one that gives an equal value of the same type, if it equals the data."""
+    tag = data[1][:4]
+    if is_call(term, "[:]"):
+        return term[3:] == (("data", "null"),) * 3 and (tag[:1] == '"' or tag in ('["l"', '["t"', '["b"'))
+    return is_call(term, ".copy") and tag in ('["l"', '["d"', '["s"')
 
 
 def _denied(term: Term) -> Condition | None:

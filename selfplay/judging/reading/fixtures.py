@@ -62,14 +62,15 @@ class Fixtures(Statements):
 
     def bind_arguments(self, node: Function, row: Row, instance: TestSelf | None) -> Row:
         """A test's arguments by name: of the row, else fixtures; those for all tests are run as well."""
-        self.budget.spend(ROW_STEPS + FIXTURE_STEPS * len(self.fixtures))
         names = arguments_of(node)
+        own = instance.fixtures if instance else {}
+        self.budget.spend(ROW_STEPS + len(names) + FIXTURE_STEPS * (len(self.fixtures) + len(own)))
         bound: Row = {}
         if instance is not None:
             if not names:
                 raise NotReadable("unreadable", f"{node.name} takes no self")
             bound[names.pop(0)] = instance
-        for name in [*self.fixtures, *(instance.fixtures if instance else ())]:
+        for name in [*self.fixtures, *own]:
             if self._settings(name, instance).get("autouse"):
                 self._fixture(name, row, instance, ())
         if instance is not None:
@@ -98,6 +99,7 @@ class Fixtures(Statements):
 
     def _settings(self, name: str, instance: TestSelf | None = None) -> dict[str, Any]:
         node = self._node(name, instance)
+        self.budget.spend(2 * len(node.decorator_list))
         for decorator in node.decorator_list:
             if isinstance(decorator, ast.Call) and dotted(decorator).endswith("fixture"):
                 wanted = [keyword for keyword in decorator.keywords if keyword.arg in ("params", "autouse")]
@@ -127,6 +129,7 @@ class Fixtures(Statements):
 
     def _given(self, node: ast.FunctionDef, scope: Scope) -> Any:
         """What a fixture returns or yields; what follows a yield comes after the test."""
+        self.budget.spend(len(node.body) // 8)
         for position, statement in enumerate(node.body):
             if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Yield):
                 self.run(node.body[:position], scope)

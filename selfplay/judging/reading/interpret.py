@@ -46,6 +46,7 @@ class Evaluator(Expressions):
         if isinstance(target, ast.Name):
             self.assign(target.id, value, scope)
         elif isinstance(target, (ast.Tuple, ast.List)):
+            self.budget.spend(len(target.elts))
             self._unpack(target.elts, value, scope)
         elif isinstance(target, ast.Subscript):
             self._store(self.value(target.value, scope), self.value(target.slice, scope), value)
@@ -97,6 +98,7 @@ class Evaluator(Expressions):
 
     def on_assign(self, node: ast.Assign, scope: Scope) -> None:
         value = self.value(node.value, scope)
+        self.budget.spend(len(node.targets))
         for target in node.targets:
             self.bind(target, value, scope)
 

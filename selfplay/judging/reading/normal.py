@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from selfplay.judging.equality import Mismatch, canonical
-from selfplay.judging.values import dump, load, number
+from selfplay.judging.values import dump, load
 
 Term = tuple[Any, ...]
 
@@ -144,11 +144,6 @@ def _compared(name: str) -> Callable[[Term, Term], Term | None]:
             return _related(name, a, b)
         if kind(a) == "bool" and b in (TRUE, FALSE) and name in _NEGATED:
             return a if (b == TRUE) == (name in ("==", "is")) else make("not", a)
-        if is_call(a, "neg") and name in ("==", "!="):
-            opposite = _opposite(b)
-            return make(name, a[2], opposite) if opposite else None
-        if name == "==" and _keeps(a, b):
-            return make(name, a[2], b)
         return None
 
     return rule
@@ -159,21 +154,6 @@ def _related(name: str, a: Term, b: Term) -> Term | None:
     if name in (">", ">="):
         return ("call", FLIPPED[name], b, a)
     return ("call", name, b, a) if name in ("==", "!=") and repr(b) < repr(a) else None
-
-
-def _opposite(data: Term) -> Term | None:
-    value = number(load(data[1]))
-    if isinstance(value, int):
-        return ("data", str(-value)) if abs(value) < 1 << 53 else None
-    return ("data", dump(["f", repr(-value)])) if isinstance(value, float) and value == value else None
-
-
-def _keeps(term: Term, data: Term) -> bool:
-    """Whether the last step of a term is one that gives an equal value of the same type, if it equals the data."""
-    tag = data[1][:4]
-    if is_call(term, "[:]"):
-        return term[3:] == (("data", "null"),) * 3 and (tag[:1] == '"' or tag in ('["l"', '["t"', '["b"'))
-    return is_call(term, ".copy") and tag in ('["l"', '["d"', '["s"')
 
 
 def _in(a: Term, b: Term) -> Term | None:

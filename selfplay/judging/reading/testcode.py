@@ -329,6 +329,7 @@ class Module(Fixtures):
             refuse("undefined", self.entry.name, name=name)
 
     def on_import(self, node: ast.Import | ast.ImportFrom, scope: Scope) -> None:
+        self.budget.spend(sum(2 + len(alias.name) // 16 for alias in node.names))
         for alias in node.names:
             if isinstance(node, ast.Import):
                 name = alias.name if alias.asname else alias.name.split(".")[0]

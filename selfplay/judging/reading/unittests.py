@@ -47,7 +47,7 @@ class TestSelf(Unknown):
 
     def _define(self, statement: ast.stmt, scope: Scope) -> None:
         """What a statement of the class means for its instances; one that is not evaluated spoils what it binds."""
-        self.module.budget.spend()
+        self.module.budget.spend(1 + 2 * len(getattr(statement, "decorator_list", ())))
         outer = scope.outer or scope
         if isinstance(statement, ast.FunctionDef):
             if any(dotted(decorator).endswith("fixture") for decorator in statement.decorator_list):

@@ -266,10 +266,15 @@ LOOP = "    for i in range(10**5):\n        "
         "class TestA(" + "B, " * 20000 + f"):\n{TESTS}",
         f"class TestA:\n{TESTS}" + "".join(f"class TestB{i}(TestA): 0\n" for i in range(1000)),
         "def test_a():\n  " + "assert f(1).x;" * 60000,
+        "import pytest\nclass TestA:\n" + "  @a\n" * 9000 + "  def g(self): 0\n"
+        "  @pytest.mark.parametrize('x', range(4000))\n  def test_a(self, x): assert f(x) == 1",
+        f"def test_a():\n{LOOP}import " + "math, " * 5000 + "math",
+        f"def test_a():\n{LOOP}" + "x = " * 5000 + "1",
     ],
     ids=(
         *("a helper walked", "doubled terms", "many alternatives", "a list of alternatives", "written over and over"),
         *("copies", "gathering", "names of a row", "fixtures", "many bases", "heirs", "one line"),
+        *("decorators", "imports", "targets"),
     ),
 )
 def test_what_is_looked_through_for_every_statement_is_paid_for(text: str) -> None:

@@ -15,7 +15,7 @@ from selfplay.judging.reading import read_cases
 from selfplay.judging.values import encode
 
 OUTPUTS: list[Any] = [
-    b"A", bytearray(b"a"), 3 + 0j,
+    frozenset({1}), b"A", bytearray(b"a"), 3 + 0j,
     None, True, False, 0, 1, 2, 3, 5, 7, -1, 10, 0.0, 1.0, 2.5, 3.14159, 1e20, "", "a", "ab", "abc", "Ab ", "12", "a b",
     [], [1], [1, 2], [2, 1], [1, 2, 3], [3, 1, 2], [1, 1], [0], [[1, 2], [3]], [[], [1]], [(1, 2), (0, 3)], ["a", "b"],
     ["b", "a"], [1.0, 2.0], [1, "a"], [None], (), (1, 2), (2, 1), (1, 2, 3), {}, {"a": 1}, {"k": 2}, {1: 2}, {"a": [1, 2]},
@@ -177,6 +177,17 @@ f(0) == pytest.approx([1.0, 2.0])
 math.isclose(f(0), 3.14159)
 len(list(enumerate(f(0)))) > 0
 len(tuple(zip(f(0), f(0)))) == 2
+'' != str(f(0))
+str(f(0)) == '{1}' or str(f(0)) == 'set()'
+str(f(0)) == 'frozenset({1})'
+-f(0) != 10
+not (-f(0) == 10)
+-f(0) == -2
+--f(0) == 2
+not (f(0)[:] == [1])
+f(0)[:] == [1]
+f(0).copy() != [1]
+f(0).copy() == [1]
 math.isclose(f(0), 3.0)
 not math.isclose(f(0), 3.0)
 f(0).lower() == b'a'
