@@ -68,8 +68,8 @@ def _classic(term: Term) -> Condition | None:
         return _denied(term[2])
     if is_call(term, "approx", "isclose"):
         last = ("real",) if term[1] == "isclose" else ()
-        rel, abs_ = (number(load(part[1])) for part in term[4:])
-        return _near(term[2], term[3], rel, abs_, last)
+        rel, abs = (number(load(part[1])) for part in term[4:])
+        return _near(term[2], term[3], rel, abs, last)
     if is_call(term, "<", "<=") and is_call(term[2], "abs"):
         return _distance(term)
     if is_call(term, "in") and term[2][0] == "data":

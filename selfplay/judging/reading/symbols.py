@@ -259,8 +259,7 @@ def _isclose(result: Result, arguments: list[Any], keywords: dict[str, Any]) -> 
     given = [part for part in arguments if not isinstance(part, Unknown)]
     if not all(isinstance(part, (int, float)) for part in given):
         refuse("on_value", result.entry.name, name="isclose() of something that is no number")
-    first, second = arguments
-    return near(first, second, keywords.get("rel_tol", 1e-9), keywords.get("abs_tol", 0.0), "isclose")
+    return near(arguments[0], arguments[1], keywords.get("rel_tol", 1e-9), keywords.get("abs_tol", 0.0), "isclose")
 
 
 def near(a: Any, b: Any, rel: Any, abs: Any, how: str = "approx") -> Any:
