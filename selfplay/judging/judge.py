@@ -1,8 +1,9 @@
 """The judge: programs and cases in, a matrix of verdicts out.
 
 Per job, every distinct program runs once over every distinct input; all jobs of a call go to the box together. Expected
-values stay here: the box gets sources and arguments, and what comes back is compared as data by the clerk, program by
-program as they end, and forgotten: what a step's programs return never lies in memory together.
+values stay here: the box gets sources and arguments. What comes back is compared as data, by the clerk unless it is the
+very text that is expected, program by program as they end, and forgotten: what a step's programs return never lies in
+memory together.
 
 A box that fails is asked once more; what fails twice stays `infra_error`, which no reward counts. A program that may keep
 something between its calls is called in reversed order as well; where that changes a verdict, it runs a case per child, and
@@ -23,6 +24,8 @@ from selfplay.game.problems import Problem
 from selfplay.judging.admission import Admission
 from selfplay.judging.cases import Box, Case, Execution, Limits, Task, Verdict
 from selfplay.judging.clerk import Desk, shared_desk
+from selfplay.judging.compare import is_same_text
+from selfplay.judging.state import is_plain
 
 _log = logging.getLogger(__name__)
 
@@ -134,10 +137,14 @@ class Judge:
             waiting.clear()
 
         for index, executions in self.stream(tasks):
-            ran = dict(zip(tasks[index].inputs, executions, strict=True))
-            for number in faced[tasks[index]]:
-                waiting.setdefault(number, []).append((tasks[index], ran))
-            size += sum(len(one.value) for one in executions)
+            task, ran = tasks[index], dict(zip(tasks[index].inputs, executions, strict=True))
+            for number in faced[task]:
+                cases = (*jobs[number].cases, *jobs[number].after)
+                if is_plain(task.source) and all(is_same_text(case, ran[case.arguments]) for case in cases):
+                    found[number, task] = Seen(("passed",) * len(cases), "", False)
+                else:
+                    waiting.setdefault(number, []).append((task, ran))
+                    size += sum(len(one.value) for one in executions)
             if size > _AT_ONCE:
                 compare()
                 size = 0

@@ -27,13 +27,14 @@ def keeps_state(source: str) -> bool:
 
     A look at the text settles most programs; to parse one costs more than to compare what it answered.
     """
-    if _is_plain(source):
+    if is_plain(source):
         return False
     tree = parsed(source)
     return tree is None or not all(map(_is_harmless, tree.body)) or any(map(_remembers, ast.walk(tree)))
 
 
-def _is_plain(source: str) -> bool:
+def is_plain(source: str) -> bool:
+    """Whether a look at the text settles that the program keeps nothing; linear in its length."""
     lines = source.split("\n")
     return not _TELLING.search(source) and all(map(_LINE.fullmatch, lines))
 

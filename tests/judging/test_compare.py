@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from selfplay.judging.cases import Case, Execution
-from selfplay.judging.compare import check, same_output
+from selfplay.judging.compare import check, is_same_text, same_output
+from selfplay.judging.reading import read_cases
 from selfplay.judging.values import encode
 
 
@@ -88,3 +89,24 @@ def test_a_range_of_huge_bounds_inside_a_set_is_compared() -> None:
     huge = '["I","0x' + "f" * 9000 + '"]'
     case = Case("test", "", '["t"]', "==", '["s",1]')
     assert check(case, Execution("returned", f'["s",["r",0,{huge},1]]')) == "failed"
+
+
+def same_text(test: str, value: object) -> bool:
+    [case] = read_cases(f"assert {test}", "f").cases
+    return is_same_text(case, Execution("returned", encode(value)))
+
+
+def test_a_text_that_is_the_expected_one_letter_by_letter_passes() -> None:
+    assert same_text("f(1) == [1, {'a': {2, 3}}]", [1, {"a": {2, 3}}])
+    assert not same_text("f(1) == [1, 2]", [1, 3])
+    assert is_same_text(Case("s", "", "1", "stdout", "2\n"), Execution("returned", "2\n"))
+
+
+def test_equal_texts_of_what_equals_nothing_settle_nothing() -> None:
+    [case] = read_cases("assert f(1) == [float('nan')]", "f").cases
+    assert not is_same_text(case, Execution("returned", case.expected))
+    assert not is_same_text(Case("o", "", '["l",1]', "==", '["o","x"]'), Execution("returned", '["o","x"]'))
+    assert not same_text("f(1) != 2", 2)
+    assert not same_text("len(f(1)) == 2", 2)
+    [case] = read_cases("assert f(1) == 2", "f").cases
+    assert not is_same_text(case, Execution("raised", case.expected))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from selfplay.judging.state import _is_plain, keeps_state
+from selfplay.judging.state import is_plain, keeps_state
 
 STATELESS = [
     "def f(n): return n",
@@ -40,7 +40,7 @@ HIDDEN = [
 
 @pytest.mark.parametrize("source", HIDDEN)
 def test_a_look_at_the_text_alone_settles_nothing_that_is_not_plain(source: str) -> None:
-    assert not _is_plain(source)
+    assert not is_plain(source)
 
 
 @pytest.mark.parametrize("source", STATELESS)
