@@ -72,10 +72,13 @@ def _laid(
     """A match before any program has run."""
     problem = submission.problem
     suites = tuple(
-        Suite(conversation, reads, turns)
+        Suite(conversation, reads, turns, advantages=(None,) * len(turns))
         for conversation, reads, turns in zip(submission.suites, submission.reads, written, strict=True)
     )
-    chains = tuple(Chain(chain, judge.desk.code(problem, chain.turns[-1].text)) for chain in submission.chains)
+    chains = tuple(
+        Chain(chain, judge.desk.code(problem, chain.turns[-1].text), advantages=(None,) * len(chain.turns))
+        for chain in submission.chains
+    )
     baseline = problem_cases(problem, "baseline").cases
     cases: dict[object, Case] = {}
     for case in (

@@ -19,7 +19,7 @@ from selfplay.game.phases import Step
 from selfplay.game.problems import Contract, Problem, StdinTest
 from selfplay.judging.cases import Case, Refusal
 from selfplay.judging.turns import WrittenTurn
-from selfplay.match.record import Chain, Match, Suite, Target
+from selfplay.match.record import Chain, Match, Paid, Suite, Target
 
 SCHEMA = 2
 _PROBLEM = (
@@ -169,13 +169,24 @@ def _turn_of(record: Mapping[str, Any]) -> Turn:
     )
 
 
+def _advantages(values: Paid) -> dict[str, list[Any]]:
+    """By turn whether it was trained, and its advantage, 0 where it was not: a column of nulls has no type, and Arrow's
+    reader fails where one such meets another with numbers."""
+    return {"trained": [value is not None for value in values], "advantages": [value or 0.0 for value in values]}
+
+
+def _advantages_of(record: Mapping[str, Any]) -> Paid:
+    pairs = zip(record["advantages"], record["trained"], strict=True)
+    return tuple(value if trained else None for value, trained in pairs)
+
+
 def _chain(chain: Chain, turns: _Numbered) -> dict[str, Any]:
     return {
         "turns": turns.of(chain.conversation),
         "code": chain.code.source,
         "how": chain.code.how,
         "reward": chain.reward,
-        "advantages": list(chain.advantages),
+        **_advantages(chain.advantages),
         "correct": chain.correct,
         "greedy": chain.greedy,
     }
@@ -186,7 +197,7 @@ def _chain_of(record: Mapping[str, Any], turns: Sequence[Turn]) -> Chain:
         Conversation("generator", tuple(turns[number] for number in record["turns"])),
         Code(record["code"], record["how"]),
         record["reward"],
-        tuple(record["advantages"]),
+        _advantages_of(record),
         record["correct"],
         record["greedy"],
     )
@@ -228,7 +239,7 @@ def _suite(suite: Suite, match: Match, turns: _Numbered) -> dict[str, Any]:
         "turns": turns.of(suite.conversation),
         "reads": suite.reads,
         "rewards": list(suite.rewards),
-        "advantages": list(suite.advantages),
+        **_advantages(suite.advantages),
         "written": [
             {
                 "stage": turn.stage,
@@ -256,7 +267,7 @@ def _suite_of(record: Mapping[str, Any], turns: Sequence[Turn], cases: Sequence[
         record["reads"],
         tuple(_written_of(turn, cases) for turn in record["written"]),
         tuple(record["rewards"]),
-        tuple(record["advantages"]),
+        _advantages_of(record),
     )
 
 

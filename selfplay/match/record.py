@@ -38,7 +38,7 @@ class Chain:
     """One conversation of the generator, its program, and what it earned.
 
     `reward`: None before it is scored, and where infrastructure took the verdicts. `advantages`: one per turn as trained,
-    None for a turn without gradient; empty before. `correct`: whether the program passes every test of the problem, the
+    None for a turn without gradient. `correct`: whether the program passes every test of the problem, the
     hidden ones included; None where nobody asked. `greedy`: played at temperature 0.
     """
 

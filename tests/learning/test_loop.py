@@ -119,8 +119,9 @@ def test_rewards_and_advantages_can_be_computed_again_from_the_ledger() -> None:
 
 
 def without_advantages(match: Match) -> Match:
-    chains = tuple(replace(chain, advantages=()) for chain in match.chains)
-    return replace(match, chains=chains, suites=tuple(replace(suite, advantages=()) for suite in match.suites))
+    chains = tuple(replace(chain, advantages=(None,) * len(chain.advantages)) for chain in match.chains)
+    suites = tuple(replace(suite, advantages=(None,) * len(suite.advantages)) for suite in match.suites)
+    return replace(match, chains=chains, suites=suites)
 
 
 def test_the_adapters_are_saved_once_at_the_end(once: tuple[Memory, loop.Result]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -125,10 +126,16 @@ def test_every_field_always_has_one_type(match: Match, judge: Judge) -> None:
     assert {where: own for where, own in found.items() if len(own) > 1} == {}
 
 
-def test_records_load_in_pandas(match: Match) -> None:
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame([to_json(match), to_json(match)])
-    assert list(frame["own"]) == [2, 2]
+def test_records_load_in_pandas_and_in_the_datasets_library(match: Match, tmp_path: Path) -> None:
+    """Records of both roles' steps, many enough that the reader takes several blocks."""
+    pandas, datasets = pytest.importorskip("pandas"), pytest.importorskip("datasets")
+    trained = tuple(replace(suite, advantages=(0.5,) * len(suite.advantages)) for suite in match.suites)
+    both = [to_json(match), to_json(replace(match, suites=trained))]
+    file = tmp_path / "episodes.jsonl"
+    file.write_text("\n".join(json.dumps(record) for record in both for _ in range(40)), "utf-8")
+    assert list(pandas.read_json(file, lines=True)["own"]) == [2] * 80
+    loaded = datasets.load_dataset("json", data_files=str(file), cache_dir=str(tmp_path / "cache"), chunksize=1 << 16)
+    assert loaded["train"].num_rows == 80
 
 
 @pytest.mark.parametrize("record", [{}, {"schema": 1}, {"schema": 3}, {"schema": 2}, {"schema": 2, "turns": [{}]}])
