@@ -280,7 +280,9 @@ def _is_shuffled(tree: Tree) -> bool:
 def _in_bytes(a: Tree, whole: bytes) -> bool:
     value = number(a)
     if isinstance(value, int):
-        return 0 <= value < 256 and value in whole
+        if not 0 <= value < 256:
+            raise Mismatch("a byte lies in range(256)")
+        return value in whole
     if tag_of(a) not in ("b", "B"):
         raise Mismatch("bytes hold bytes")
     return bytes.fromhex(a[1]) in whole

@@ -151,7 +151,8 @@ class _Evaluation:
         rows = _Rows(self, term[2])
         found = False
         for _ in rows:
-            found = found or self.holds(term[3]) == wanted
+            holds = self.holds(term[3])  # in the order of a set asked of every item, whatever was found: it may raise
+            found = found or holds == wanted
             if found and not rows.shuffled:
                 break
         return found == wanted

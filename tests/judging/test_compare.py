@@ -110,3 +110,18 @@ def test_equal_texts_of_what_equals_nothing_settle_nothing() -> None:
     assert not same_text("len(f(1)) == 2", 2)
     [case] = read_cases("assert f(1) == 2", "f").cases
     assert not is_same_text(case, Execution("raised", case.expected))
+
+
+@pytest.mark.parametrize(
+    ("test", "value", "passes"),
+    [
+        ("not all(len(x) == 2 for x in f(1))", {"1", 2**80}, False),
+        ("any(len(x) == 1 for x in f(1))", {"1", 7}, False),
+        ("not all(len(x) == 2 for x in f(1))", {"1", "ab"}, True),
+        ("f(1) not in b'a'", 2**80, False),
+        ("f(1) not in b'a'", 98, True),
+    ],
+)
+def test_what_python_raises_in_some_order_or_for_some_number_fails(test: str, value: object, passes: bool) -> None:
+    [case] = read_cases(f"assert {test}", "f").cases
+    assert (check(case, Execution("returned", encode(value))) == "passed") is passes
