@@ -239,4 +239,4 @@ def _sets(tree: Any) -> bool:
         return False
     if tree[0] in ("s", "z"):
         return len(tree) > 2
-    return any(_sets(part) for part in tree[1:])
+    return any(_sets(part) for part in tree)  # of a dictionary's pair the key is the first part

@@ -12,6 +12,7 @@ from random import Random
 import pytest
 
 from benchmarks.fuzz import hunt, jobs, smaller
+from benchmarks.fuzz_values import has_order
 from benchmarks.fuzz_admission import accepts_all
 from benchmarks.fuzz_guard import Finding
 from benchmarks.fuzz_targets import TARGETS, Input, Target
@@ -23,6 +24,7 @@ from selfplay.judging.cases import Execution
 from selfplay.judging.entry import signature_of
 from selfplay.judging.judge import Judge
 from selfplay.judging.reading import read_cases
+from selfplay.judging.values import encode
 
 ROOT = Path(__file__).parent.parent
 SUITES = own_set()
@@ -168,3 +170,8 @@ def test_the_reading_command_prints_shares_and_causes() -> None:
 def test_a_file_of_the_set_that_lacks_a_section_is_refused() -> None:
     with pytest.raises(ValueError, match="needs entry_point"):
         parsed("x", "# entry_point: f\n# style: y\n# ---- tests ----\nassert f(1)\n")
+
+
+def test_a_set_that_is_a_key_has_no_order_either() -> None:
+    assert not has_order(encode({frozenset({1, 2}): 0}))
+    assert has_order(encode({(1, 2): {3}}))
