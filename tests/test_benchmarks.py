@@ -12,10 +12,10 @@ from random import Random
 import pytest
 
 from benchmarks.fuzz import hunt, jobs, smaller
-from benchmarks.fuzz_values import has_order
 from benchmarks.fuzz_admission import accepts_all
 from benchmarks.fuzz_guard import Finding
 from benchmarks.fuzz_targets import TARGETS, Input, Target
+from benchmarks.fuzz_values import has_order
 from benchmarks.reading import Function, disagreements, examine
 from benchmarks.reading_plain import outcomes
 from benchmarks.reading_suites import Suite, own_set, parsed
