@@ -26,7 +26,6 @@ from selfplay.judging.cases import Case, Verdict
 from selfplay.judging.turns import WrittenTurn
 
 Origin = Literal["program", "recorded", "paid", "kept"]
-ORIGINS: tuple[Origin, ...] = ("program", "recorded", "paid", "kept")
 KILLS: frozenset[Verdict | None] = frozenset(("failed", "error", "timeout"))
 
 Row = tuple[Verdict | None, ...]
@@ -137,12 +136,6 @@ class Match:
         """The group's conversations of one role."""
         played = self.chains if role == "generator" else self.suites
         return tuple(each.conversation for each in played)
-
-    def read_by(self, suite: Suite) -> Chain:
-        """The chain that a suite read."""
-        chain = self.outside if suite.reads < 0 else self.chains[suite.reads]
-        assert chain is not None
-        return chain
 
     def wrong(self) -> Iterator[Row]:
         """Rows of every wrong program: the group's, equal ones once, then the targets. One that does not load is none."""

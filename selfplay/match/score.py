@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from selfplay.game.rewards import CaseOutcome, ProgramOutcome, RewardRule, SuiteOutcome, TurnOutcome
-from selfplay.judging.cases import Case, Verdict
+from selfplay.judging.cases import Verdict
 from selfplay.match.record import KILLS, Match, Row
 
 
@@ -79,8 +79,3 @@ def suite_outcomes(match: Match) -> list[SuiteOutcome]:
 
 def _failed(verdict: Verdict | None) -> bool | None:
     return None if verdict is None else verdict in KILLS
-
-
-def kills(target: Row, match: Match, cases: Sequence[Case]) -> bool:
-    """Whether any of the cases kills the target."""
-    return any(verdict in KILLS for verdict in match.each(target, cases))
