@@ -213,8 +213,7 @@ class Symbolic(Evaluator):
             if self._holds_results(first):
                 return self.all(self.budget.items(first), "and" if name == "all" else "or")
         elif self._holds_results(arguments[0]):
-            first = display(self.entry, self.budget.items(arguments[0]))
-            return self._of_items(function, [first, *arguments[1:]], keywords)
+            return self._of_items(function, [display(self.entry, arguments[0]), *arguments[1:]], keywords)
         elif isinstance(arguments[0], Result) and keywords.get("key") is not None:
             return self._keyed(name, arguments[0], keywords)
         return super().apply(function, arguments, keywords)
