@@ -182,7 +182,7 @@ str(f(0)) == '{1}' or str(f(0)) == 'set()'
 str(f(0)) == 'frozenset({1})'
 len(f(0)) == 0 and str(frozenset(f(0))) == 'frozenset()'
 str((f(0), 1)) == '(0, 1)'
-repr((f(0),)) == '(1,)' and str([f(0), (f(0), 2)]) == '[1, (1, 2)]'
+str((f(0),)) == '(1,)' and str([f(0), (f(0), 2)]) == '[1, (1, 2)]'
 isinstance(frozenset(f(0)), frozenset)
 frozenset(f(0)) == {1, 2}
 {1, 2} >= frozenset(f(0))
