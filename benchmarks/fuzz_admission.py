@@ -13,13 +13,14 @@ from typing import Any
 
 from benchmarks.fuzz_conditions import condition
 from benchmarks.fuzz_values import canonical_text, evaluated, hostile, similar, value
+from selfplay.box.task import Execution
+from selfplay.cases.calls import call_of
+from selfplay.cases.case import Case
+from selfplay.cases.compare import check
+from selfplay.cases.values import decode, encode
 from selfplay.game.problems import Problem
 from selfplay.judging.admission import admit, samples_of, screen
-from selfplay.judging.calls import call_of
-from selfplay.judging.cases import Case, Execution
-from selfplay.judging.compare import check
-from selfplay.judging.reading import read_cases
-from selfplay.judging.values import decode, encode
+from selfplay.reading import read_cases
 
 FRESH = 80  # outputs that an admitted case is tried with, of each of its calls
 SIGNATURES = ("def f(x):", "def f(x: int):", "def f(x, y=1):")

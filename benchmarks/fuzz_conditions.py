@@ -7,8 +7,8 @@ from random import Random
 from typing import Any
 
 from benchmarks.fuzz_values import SCALARS, is_plain, similar, value
-from selfplay.judging.reading.known import BUILTINS
-from selfplay.judging.reading.methods import METHODS
+from selfplay.reading.known import BUILTINS
+from selfplay.reading.methods import METHODS
 
 STEPS = (
     *(

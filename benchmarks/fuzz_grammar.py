@@ -32,8 +32,8 @@ from benchmarks.fuzz_pools import (
     STRINGS,
 )
 from benchmarks.reading_suites import own_set
-from selfplay.judging.reading.known import BUILTINS
-from selfplay.judging.reading.methods import METHODS, MODULES
+from selfplay.reading.known import BUILTINS
+from selfplay.reading.methods import METHODS, MODULES
 
 IMPORTS = "import math, string, sys, copy, collections, functools, itertools, pytest, unittest"
 STARTS = ("x = [1]", "x = 'a'", "x = 2", "x = (1, 2)", "x = {}", "x = b'a'", "x = f(1)")

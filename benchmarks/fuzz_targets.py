@@ -24,13 +24,14 @@ from benchmarks.fuzz_admission import admit_suite, draw_suite
 from benchmarks.fuzz_conditions import condition
 from benchmarks.fuzz_grammar import Grammar
 from benchmarks.fuzz_values import SCALARS, canonical_text, evaluated, has_order, is_plain, similar, value
+from selfplay.box.task import Execution
+from selfplay.cases.calls import call_of
+from selfplay.cases.case import Case
+from selfplay.cases.compare import check, equal
+from selfplay.cases.values import decode, encode, load
 from selfplay.game.extract import extract_code, extract_tests
 from selfplay.game.problems import Problem
-from selfplay.judging.calls import call_of
-from selfplay.judging.cases import Case, Execution
-from selfplay.judging.compare import check, equal
-from selfplay.judging.reading import Reading, read_cases
-from selfplay.judging.values import decode, encode, load
+from selfplay.reading import Reading, read_cases
 
 Input = dict[str, Any]  # plain JSON
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from random import Random
 from typing import Any
 
-from selfplay.judging.values import dump, encode, load
+from selfplay.cases.values import dump, encode, load
 
 SCALARS: tuple[Any, ...] = (
     *(

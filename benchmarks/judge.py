@@ -23,11 +23,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from selfplay.box.local import LocalBox
+from selfplay.box.task import Limits, Task
+from selfplay.cases.case import Case
 from selfplay.game.problems import load_problems
-from selfplay.judging.box.local import LocalBox
-from selfplay.judging.cases import Case, Limits, Task
 from selfplay.judging.judge import Job, Judge
-from selfplay.judging.reading import problem_cases, read_cases
+from selfplay.reading import problem_cases, read_cases
 
 CASE_COUNTS = (1, 10, 30, 60)
 ROUNDS = 5
@@ -129,7 +130,7 @@ def evalplus(suites: Sequence[Suite]) -> Callable[[Suite], bool] | None:
         from evalplus.eval import untrusted_check  # pyright: ignore[reportMissingImports]
     except ImportError:
         return None
-    from selfplay.judging.values import decode
+    from selfplay.cases.values import decode
 
     ready: dict[str, tuple[list[Any], list[Any]]] = {}
     for suite in suites:

@@ -20,7 +20,7 @@ _WORKER = """
 import statistics, sys, time
 from pathlib import Path
 from benchmarks.judge import humaneval, ours
-from selfplay.judging.box.local import LocalBox
+from selfplay.box.local import LocalBox
 from selfplay.judging.judge import Judge
 suites = humaneval(Path(sys.argv[1]))[: int(sys.argv[2])]
 run = ours(Judge(LocalBox()))

@@ -23,11 +23,11 @@ from pathlib import Path
 
 from benchmarks.reading_plain import Outcomes, outcomes
 from benchmarks.reading_suites import Suite, own_set, real_sets
-from selfplay.judging.box.local import LocalBox
-from selfplay.judging.cases import Case, Refusal, Verdict
+from selfplay.box.local import LocalBox
+from selfplay.cases.case import Case, Refusal, Verdict
 from selfplay.judging.entry import signature_of
 from selfplay.judging.judge import Job, Judge
-from selfplay.judging.reading import read_cases
+from selfplay.reading import read_cases
 
 LEFT_OUT = frozenset({"not_a_call", "known"})  # refused statements that say nothing about a result
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from selfplay.judging.entry import called_entry_point
-from selfplay.judging.mutants import mutants
+from selfplay.mutation.mutants import mutants
 
 SET = Path(__file__).parent / "reading_set"
 _SECTION = re.compile(r"^# ---- (reference|wrong|tests) ----\n", re.MULTILINE)

@@ -21,10 +21,10 @@ from selfplay.game.episode import Conversation
 from selfplay.game.phases import Step
 from selfplay.game.players import Request, Sampling
 from selfplay.game.rollout import Seat, converse
-from selfplay.judging.targets import MutantBank
 from selfplay.learning import loop, setup
 from selfplay.learning.policy import Policy
 from selfplay.learning.ranks import Ranks
+from selfplay.mutation.bank import MutantBank
 from selfplay.run.recorders import Memory
 
 

@@ -21,8 +21,9 @@ from selfplay.errors import BadInput, SelfplayError
 from selfplay.printing import printable
 
 if TYPE_CHECKING:  # the rest is imported when there is something to judge: --help answers at once
+    from selfplay.box.task import Box
+    from selfplay.cases.case import Refusal
     from selfplay.game.problems import StdinTest
-    from selfplay.judging.cases import Box, Refusal
     from selfplay.judging.judge import Judge
     from selfplay.judging.judgement import Judgement, Question
 
@@ -31,8 +32,8 @@ PASSED, NOT_PASSED, BAD_INPUT, INFRASTRUCTURE = range(4)
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
-    from selfplay.judging.box.local import BoxUnavailable
-    from selfplay.judging.box.tiers import TierTooLow
+    from selfplay.box.local import BoxUnavailable
+    from selfplay.box.tiers import TierTooLow
     from selfplay.judging.judgement import SandboxFailed
 
     try:
@@ -93,8 +94,8 @@ def _mebibytes(text: str) -> int:
 
 def judgement_of(options: argparse.Namespace) -> Judgement:
     """What the options ask for. Raises BadInput, SandboxFailed, BoxUnavailable, TierTooLow."""
-    from selfplay.judging.box.tiers import require_tier
-    from selfplay.judging.cases import Limits
+    from selfplay.box.task import Limits
+    from selfplay.box.tiers import require_tier
     from selfplay.judging.judge import Judge
     from selfplay.judging.judgement import judgement
 
@@ -110,10 +111,10 @@ def judgement_of(options: argparse.Namespace) -> Judgement:
 
 def _open_box(options: argparse.Namespace) -> Box:
     if options.sandbox == "local":
-        from selfplay.judging.box.local import LocalBox
+        from selfplay.box.local import LocalBox
 
         return LocalBox()
-    from selfplay.judging.cloud import CloudSettings, open_split
+    from selfplay.box.e2b import CloudSettings, open_split
 
     return open_split(CloudSettings(label="judge"), references=options.reference is not None)
 
@@ -204,7 +205,7 @@ def _field(value: dict[str, object], where: str, *names: str) -> str:
 
 
 def _as_json(found: Judgement) -> str:
-    from selfplay.judging.cases import Refusal
+    from selfplay.cases.case import Refusal
 
     cases = [
         {
@@ -222,7 +223,7 @@ def _as_json(found: Judgement) -> str:
 
 
 def _as_text(found: Judgement) -> str:
-    from selfplay.judging.cases import Case
+    from selfplay.cases.case import Case
 
     admitted = [case for case in found.cases if isinstance(case, Case)]
     lines = [f"sandbox: {found.tier}; {len(admitted)} of {len(found.cases)} cases admitted"]

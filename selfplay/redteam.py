@@ -2,7 +2,7 @@
 
 Wrong programs that want credit, programs that want out, tests that want pay, harm to what stands beside or to the host,
 and controls that must pass. One line per
-attack: what became of it here, and whether it beats the weak runner that it names (judging/attacks/weak.py). Exit 0: no
+attack: what became of it here, and whether it beats the weak runner that it names (attacks/weak.py). Exit 0: no
 deviation; 1: something was credited, escaped or misjudged; 2: bad input; 3: the sandbox cannot be started.
 """
 
@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 from selfplay.errors import SelfplayError, UnknownName
 
 if TYPE_CHECKING:
-    from selfplay.judging.attacks.attack import Any_
-    from selfplay.judging.attacks.battery import Outcome
-    from selfplay.judging.cases import Box
+    from selfplay.attacks.attack import Any_
+    from selfplay.attacks.battery import Outcome
+    from selfplay.box.task import Box
 
 CLEAN, DEVIATION, BAD_INPUT, INFRASTRUCTURE = range(4)
 SANDBOXES = ("local", "e2b", "unjailed")
@@ -30,8 +30,8 @@ _LINE = "{name:<52.52} {family:<17} {ours:<26.26} {weak:<11} {beats:<9} {verdict
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
-    from selfplay.judging.attacks.measured import open_box
-    from selfplay.judging.box.local import BoxUnavailable
+    from selfplay.attacks.measured import open_box
+    from selfplay.box.local import BoxUnavailable
 
     try:
         attacks = chosen(options.only)
@@ -68,7 +68,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def chosen(families: Sequence[str] | None) -> list[Any_]:
     """The attacks of these families, all without any. Raises UnknownName."""
-    from selfplay.judging.attacks import ATTACKS
+    from selfplay.attacks import ATTACKS
 
     known = dict.fromkeys(attack.family for attack in ATTACKS)
     for family in families or ():
@@ -78,7 +78,7 @@ def chosen(families: Sequence[str] | None) -> list[Any_]:
 
 
 def _attack(attacks: Sequence[Any_], box: Box, options: argparse.Namespace) -> int:
-    from selfplay.judging.attacks.battery import run
+    from selfplay.attacks.battery import run
 
     if not options.json:
         print(f"sandbox: {options.sandbox}, {getattr(box, 'confinement', box.tier)}\n\n{_heading()}")

@@ -19,12 +19,12 @@ from benchmarks.fuzz_values import has_order
 from benchmarks.reading import Function, disagreements, examine
 from benchmarks.reading_plain import outcomes
 from benchmarks.reading_suites import Suite, own_set, parsed
-from selfplay.judging.box.local import LocalBox
-from selfplay.judging.cases import Execution
+from selfplay.box.local import LocalBox
+from selfplay.box.task import Execution
+from selfplay.cases.values import encode
 from selfplay.judging.entry import signature_of
 from selfplay.judging.judge import Judge
-from selfplay.judging.reading import read_cases
-from selfplay.judging.values import encode
+from selfplay.reading import read_cases
 
 ROOT = Path(__file__).parent.parent
 SUITES = own_set()

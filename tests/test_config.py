@@ -7,10 +7,10 @@ from typing import Any, get_args
 
 import pytest
 
+from selfplay.box.tiers import TIERS
 from selfplay.config import PRESETS, Config, ConfigError, configure, from_flags, to_flags
 from selfplay.config.knobs import hints
 from selfplay.errors import UnknownName
-from selfplay.judging.box.tiers import TIERS
 
 
 def written(folder: Path, text: str) -> Path:

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from selfplay.box.local import LocalBox
+from selfplay.box.task import Limits
 from selfplay.game.problems import Problem, load_problems, validate_problem
-from selfplay.judging.box.local import LocalBox
-from selfplay.judging.cases import Limits
 from selfplay.judging.judge import Job, Judge
-from selfplay.judging.reading import problem_cases
+from selfplay.reading import problem_cases
 
 SETS = ("handwritten", "stdio", "procedural/dev", "procedural/test")
 

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 import torch
 
+from selfplay.box.local import LocalBox
+from selfplay.cases.case import Case, Verdict
 from selfplay.game.advantages import RunningMeans
 from selfplay.game.episode import ROLES, Role
 from selfplay.game.phases import Step
@@ -22,13 +24,8 @@ from selfplay.game.prompts import Prompts
 from selfplay.game.rewards import CaseOutcome, ProgramOutcome, RewardRule, SuiteOutcome, TurnOutcome, get_rule
 from selfplay.game.rewards.adversarial import VALIDITY_WEIGHT
 from selfplay.game.rollout import Table, play
-from selfplay.judging import mutation_operators
-from selfplay.judging.box.local import LocalBox
-from selfplay.judging.cases import Case, Verdict
 from selfplay.judging.execute import execute_tests
 from selfplay.judging.judge import Judge
-from selfplay.judging.reading.refusals import ADVICE, SENTENCES
-from selfplay.judging.targets import MutantBank
 from selfplay.learning.credit import Credit, CreditSettings, credit, taught
 from selfplay.learning.ranks import Ranks
 from selfplay.learning.samples import Span
@@ -38,6 +35,9 @@ from selfplay.match.evaluate import Measured, figures
 from selfplay.match.examine import examine
 from selfplay.match.record import KILLS, Match, Row
 from selfplay.match.score import program_outcome, score, suite_outcomes
+from selfplay.mutation import operators
+from selfplay.mutation.bank import MutantBank
+from selfplay.reading.refusals import ADVICE, SENTENCES
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -299,7 +299,7 @@ def test_the_problem_of_the_page_can_be_trained_on(tmp_path: Path) -> None:
 
 
 def test_the_mutation_operator_of_the_page_changes_a_program() -> None:
-    names: dict[str, Any] = vars(mutation_operators).copy()
+    names: dict[str, Any] = vars(operators).copy()
     exec(block("a mutation operator", CONTRIBUTING), names)
     node = ast.parse("a if c else b", mode="eval").body
     [(name, changed)] = names["_branches"](node, node)

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from selfplay import doctor
-from selfplay.judging.box import local
-from selfplay.judging.box.tiers import Tier
-from selfplay.judging.box.zygotes import BoxUnavailable
+from selfplay.box import local
+from selfplay.box.tiers import Tier
+from selfplay.box.zygotes import BoxUnavailable
 from selfplay.run import checks
 from selfplay.run.checks import Finding, fits, requirements, works
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from selfplay import judge
-from selfplay.judging.box import local
-from selfplay.judging.box.local import BoxUnavailable, LocalBox
-from selfplay.judging.box.tiers import Tier
-from selfplay.judging.cases import Execution
+from selfplay.box import local
+from selfplay.box.local import BoxUnavailable, LocalBox
+from selfplay.box.task import Execution
+from selfplay.box.tiers import Tier
 
 ADD = "def add(a, b):\n    return a + b\n"
 WRONG = "def add(a, b):\n    return a - b\n"

@@ -12,12 +12,12 @@ from collections.abc import Iterator
 import pytest
 
 from selfplay import redteam
-from selfplay.judging.attacks import ATTACKS
-from selfplay.judging.attacks.attack import Cheat, Command, Control, Escape, Harm, Wrong
-from selfplay.judging.attacks.battery import run
-from selfplay.judging.attacks.measured import CHILD_MIB, HOST_CPU, Spent
-from selfplay.judging.attacks.scene import Scene
-from selfplay.judging.box.local import LocalBox
+from selfplay.attacks import ATTACKS
+from selfplay.attacks.attack import Cheat, Command, Control, Escape, Harm, Wrong
+from selfplay.attacks.battery import run
+from selfplay.attacks.measured import CHILD_MIB, HOST_CPU, Spent
+from selfplay.attacks.scene import Scene
+from selfplay.box.local import LocalBox
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the battery aims at Linux")
 BY_NAME = {attack.name: attack for attack in ATTACKS}
@@ -54,7 +54,7 @@ def test_every_attack_names_a_weak_runner_or_says_why_not() -> None:
 
 @pytest.mark.parametrize("signal", ["SIGKILL", "SIGSTOP"])
 def test_a_victim_hit_a_moment_ago_is_noticed_and_replaced(monkeypatch: pytest.MonkeyPatch, signal: str) -> None:
-    monkeypatch.setattr("selfplay.judging.attacks.scene._PATIENCE", 0.2)
+    monkeypatch.setattr("selfplay.attacks.scene._PATIENCE", 0.2)
     with Scene() as scene:
         for _ in range(10):
             os.kill(scene.victim.pid, getattr(signals, signal))

@@ -16,17 +16,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
+from selfplay.box.task import Execution, Limits
+from selfplay.cases.calls import call_of, folded
+from selfplay.cases.case import Case, Refusal
+from selfplay.cases.compare import check
+from selfplay.cases.equality import Mismatch, canonical
+from selfplay.cases.steps import Steps
+from selfplay.cases.values import Tree, load, number
+from selfplay.cases.views import reduced
 from selfplay.game.problems import Problem
-from selfplay.judging.calls import call_of, folded
-from selfplay.judging.cases import Case, Execution, Limits, Refusal
-from selfplay.judging.compare import check
 from selfplay.judging.domain import in_domain, returns
-from selfplay.judging.equality import Mismatch, canonical
-from selfplay.judging.reading import Reading
-from selfplay.judging.steps import Steps
 from selfplay.judging.strength import Earlier, is_exact, is_vacuous
-from selfplay.judging.values import Tree, load, number
-from selfplay.judging.views import reduced
+from selfplay.reading import Reading
 
 MAX_RELATIVE = 1e-2
 MAX_ABSOLUTE = 1e-2  # times the size of the expected number where that is above 1

@@ -9,10 +9,10 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from selfplay.cases.calls import parameters
 from selfplay.game.problems import Problem
-from selfplay.judging.calls import parameters
-from selfplay.judging.reading.budget import NotReadable
-from selfplay.judging.reading.interpret import holds
+from selfplay.reading.budget import NotReadable
+from selfplay.reading.interpret import holds
 
 _PLAIN: dict[str, Callable[[Any], bool]] = {
     "int": lambda value: isinstance(value, int) and not isinstance(value, bool),

@@ -14,11 +14,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from selfplay.box.local import LocalBox
+from selfplay.box.task import Box, Limits
+from selfplay.cases.case import Case, Refusal, Verdict
 from selfplay.errors import UnknownName
-from selfplay.judging.box.local import LocalBox
-from selfplay.judging.cases import Box, Case, Limits, Refusal, Verdict
 from selfplay.judging.judge import Judge
-from selfplay.judging.reading import Reading
+from selfplay.reading import Reading
 
 Environment = Literal["local", "e2b"]
 
@@ -102,6 +103,6 @@ def _box(environment: Environment) -> Box:
         return LocalBox()
     if environment != "e2b":
         raise UnknownName("environment", environment, get_args(Environment))
-    from selfplay.judging.cloud import CloudSettings, E2BBox
+    from selfplay.box.e2b import CloudSettings, E2BBox
 
     return E2BBox(CloudSettings(label="execute_tests"))

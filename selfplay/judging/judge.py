@@ -20,11 +20,12 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from selfplay.box.task import Box, Execution, Limits, Task
+from selfplay.cases.case import Case, Verdict
+from selfplay.cases.compare import is_same_text
 from selfplay.game.problems import Problem
 from selfplay.judging.admission import Admission
-from selfplay.judging.cases import Box, Case, Execution, Limits, Task, Verdict
 from selfplay.judging.clerk import Desk, shared_desk
-from selfplay.judging.compare import is_same_text
 from selfplay.judging.state import is_plain
 
 _log = logging.getLogger(__name__)

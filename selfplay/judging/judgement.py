@@ -11,13 +11,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from selfplay.cases.case import Case, Refusal, Verdict
 from selfplay.errors import BadInput, SelfplayError
 from selfplay.game.problems import Problem, StdinTest
 from selfplay.game.syntax import definition, parsed
-from selfplay.judging.cases import Case, Refusal, Verdict
 from selfplay.judging.entry import signature_of
 from selfplay.judging.judge import Job, Judge
-from selfplay.judging.reading import Reading, read_stdin_cases
+from selfplay.reading import Reading, read_stdin_cases
 
 
 class SandboxFailed(SelfplayError):

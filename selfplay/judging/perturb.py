@@ -12,9 +12,9 @@ import random
 from collections.abc import Collection, Iterator
 from itertools import islice
 
-from selfplay.judging.equality import equal
-from selfplay.judging.scalars import tree_of
-from selfplay.judging.values import Tree, integer, number
+from selfplay.cases.equality import equal
+from selfplay.cases.scalars import tree_of
+from selfplay.cases.values import Tree, integer, number
 
 PLACES = 40  # of a value that are changed, one at a time
 DRAWN = 24  # random outputs of a value's type

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import Any
 
+from selfplay.cases.calls import call_of, folded
+from selfplay.cases.case import Case
+from selfplay.cases.values import encode
 from selfplay.game.problems import Problem
-from selfplay.judging.calls import call_of, folded
-from selfplay.judging.cases import Case
 from selfplay.judging.domain import in_domain
-from selfplay.judging.values import encode
 
 PROBES = 40
 MAX_TRIES = 2_000

@@ -12,15 +12,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from selfplay.judging.calls import folded
-from selfplay.judging.cases import Case, Execution
-from selfplay.judging.compare import holds
-from selfplay.judging.equality import equal
+from selfplay.box.task import Execution
+from selfplay.cases.calls import folded
+from selfplay.cases.case import Case
+from selfplay.cases.compare import holds
+from selfplay.cases.equality import equal
+from selfplay.cases.steps import Steps
+from selfplay.cases.terms import Term, check
+from selfplay.cases.values import Tree, integer, load
+from selfplay.cases.views import steps as steps_of
 from selfplay.judging.perturb import changed_at, drawn, perturbed, variants
-from selfplay.judging.steps import Steps
-from selfplay.judging.terms import Term, check
-from selfplay.judging.values import Tree, integer, load
-from selfplay.judging.views import steps as steps_of
 
 TRIED = 400  # outputs that are tried for a case, over all its calls
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from selfplay.cases.case import Case, Refusal
 from selfplay.game.extract import extract_tests
 from selfplay.game.problems import Problem
 from selfplay.judging.admission import identity, screen
-from selfplay.judging.cases import Case, Refusal
-from selfplay.judging.reading import Reading, read_cases, read_stdin_cases
+from selfplay.reading import Reading, read_cases, read_stdin_cases
 
 MAX_CASES = 64  # of one turn that are read; a turn is asked for two or three
 MAX_TURN_BYTES = 4 << 20  # of a turn's arguments

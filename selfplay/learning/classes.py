@@ -16,11 +16,11 @@ from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from selfplay.box.local import LocalBox
 from selfplay.game.problems import Problem, load_problems, problem_to_json
-from selfplay.judging.box.local import LocalBox
-from selfplay.judging.classes import function_classes
 from selfplay.judging.judge import Judge
 from selfplay.learning.ranks import Ranks
+from selfplay.mutation.classes import function_classes
 from selfplay.resources import resource
 
 VERSION = 1  # of the way problems are sorted; a higher one makes older entries useless

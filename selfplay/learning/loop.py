@@ -22,7 +22,6 @@ from selfplay.game.prompts import Prompts
 from selfplay.game.rewards import RewardRule
 from selfplay.game.rollout import Table, play
 from selfplay.judging.judge import Judge
-from selfplay.judging.targets import MutantBank
 from selfplay.learning import setup
 from selfplay.learning.credit import Credit, CreditSettings, credit, taught
 from selfplay.learning.drift import Drift
@@ -37,6 +36,7 @@ from selfplay.match.ledger import to_json
 from selfplay.match.record import Match
 from selfplay.match.score import score
 from selfplay.match.show import sample_text
+from selfplay.mutation.bank import MutantBank
 from selfplay.run.progress import evaluation_table
 
 SCHEMA = 1

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from selfplay.cases.case import Verdict
 from selfplay.errors import Flaw, ProblemError
 from selfplay.game.problems import SETS, Problem
-from selfplay.judging.cases import Verdict
 from selfplay.judging.judge import Job, Judge
-from selfplay.judging.reading import problem_cases
 from selfplay.learning.ranks import Ranks
+from selfplay.reading import problem_cases
 
 _WHY: Mapping[Verdict, str] = {
     "failed": "does not give what `{test}` asks for",

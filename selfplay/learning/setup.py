@@ -9,6 +9,9 @@ from pathlib import Path
 
 import torch
 
+from selfplay.box.opening import open_box
+from selfplay.box.task import Limits
+from selfplay.box.tiers import TierTooLow, require_tier
 from selfplay.config import Config
 from selfplay.errors import SelfplayError
 from selfplay.game.players import Sampling
@@ -16,9 +19,6 @@ from selfplay.game.problems import SETS, Problem, load_problems, split_by_class
 from selfplay.game.prompts import Prompts
 from selfplay.game.rewards import RewardRule, get_rule
 from selfplay.game.rollout import Table
-from selfplay.judging.box.tiers import TierTooLow, require_tier
-from selfplay.judging.boxes import open_box
-from selfplay.judging.cases import Limits
 from selfplay.judging.judge import Judge
 from selfplay.learning.classes import known_classes
 from selfplay.learning.policy import Policy, PolicySettings, open_policy

@@ -18,9 +18,6 @@ from selfplay.game.problems import Problem
 from selfplay.game.prompts import Prompts
 from selfplay.game.rollout import Seat, Table, converse
 from selfplay.judging.judge import Job, Judge
-from selfplay.judging.mutation_operators import Family
-from selfplay.judging.reading import problem_cases
-from selfplay.judging.targets import MutantBank
 from selfplay.match.examine import Submission, judged
 from selfplay.match.intervals import (
     Columns,
@@ -32,6 +29,9 @@ from selfplay.match.intervals import (
     ratio_change,
 )
 from selfplay.match.record import KILLS, Chain, Match, Origin, Target
+from selfplay.mutation.bank import MutantBank
+from selfplay.mutation.operators import Family
+from selfplay.reading import problem_cases
 
 EVALUATION = -1  # the step number that keys an evaluation's random numbers
 OPPONENT = -2

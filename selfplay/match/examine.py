@@ -11,15 +11,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from selfplay.cases.case import Case
 from selfplay.game.episode import Conversation, Group
 from selfplay.game.phases import Step
 from selfplay.game.problems import Problem
-from selfplay.judging.cases import Case
 from selfplay.judging.judge import Job, Judge, Matrix
-from selfplay.judging.reading import problem_cases
-from selfplay.judging.targets import MutantBank
 from selfplay.judging.turns import WrittenTurn, screened_of, settled
 from selfplay.match.record import Chain, Match, Suite, Target
+from selfplay.mutation.bank import MutantBank
+from selfplay.reading import problem_cases
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from selfplay.cases.case import Case, Refusal
 from selfplay.errors import SelfplayError
 from selfplay.game.episode import Conversation, Turn, TurnKey
 from selfplay.game.extract import Code
 from selfplay.game.phases import Step
 from selfplay.game.problems import Contract, Problem, StdinTest
-from selfplay.judging.cases import Case, Refusal
 from selfplay.judging.turns import WrittenTurn
 from selfplay.match.record import Chain, Match, Paid, Suite, Target
 

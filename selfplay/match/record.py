@@ -18,11 +18,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from selfplay.cases.case import Case, Verdict
 from selfplay.game.episode import Conversation, Role
 from selfplay.game.extract import Code
 from selfplay.game.phases import Step
 from selfplay.game.problems import Problem
-from selfplay.judging.cases import Case, Verdict
 from selfplay.judging.turns import WrittenTurn
 
 Origin = Literal["program", "recorded", "paid", "kept"]

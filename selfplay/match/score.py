@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
+from selfplay.cases.case import Verdict
 from selfplay.game.rewards import CaseOutcome, ProgramOutcome, RewardRule, SuiteOutcome, TurnOutcome
-from selfplay.judging.cases import Verdict
 from selfplay.match.record import KILLS, Match, Row
 
 

@@ -12,6 +12,7 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from itertools import chain as flatten
 
+from selfplay.cases.case import Case, Verdict
 from selfplay.game.episode import Conversation, Role, Turn
 from selfplay.game.phases import Step
 from selfplay.game.players import Player, Sampling
@@ -20,13 +21,12 @@ from selfplay.game.prompts import Prompts
 from selfplay.game.rewards import RULES
 from selfplay.game.rollout import Table, play
 from selfplay.game.stages import get_stage
-from selfplay.judging.cases import Case, Verdict
 from selfplay.judging.judge import Judge
-from selfplay.judging.targets import MutantBank
 from selfplay.judging.turns import WrittenTurn
 from selfplay.match.examine import examine
 from selfplay.match.record import Match
 from selfplay.match.score import score
+from selfplay.mutation.bank import MutantBank
 
 MARKS: Mapping[Verdict, str] = {
     "passed": ".",

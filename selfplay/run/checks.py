@@ -190,7 +190,7 @@ def embedded_player() -> list[Finding]:
 
 
 def sandbox() -> list[Finding]:
-    from selfplay.judging.box.local import probe
+    from selfplay.box.local import probe
 
     try:
         tier = probe()

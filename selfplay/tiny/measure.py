@@ -13,11 +13,11 @@ from selfplay.config import Config, configure
 from selfplay.config.layers import defaults
 from selfplay.errors import SelfplayError
 from selfplay.judging.judge import Job
-from selfplay.judging.reading import problem_cases
-from selfplay.judging.targets import MutantBank
 from selfplay.learning import setup
 from selfplay.match.evaluate import Evaluator, figures, measured_of
 from selfplay.match.intervals import Estimate, ratio
+from selfplay.mutation.bank import MutantBank
+from selfplay.reading import problem_cases
 
 
 def measure(config: Config, split: str) -> dict[str, Estimate]:

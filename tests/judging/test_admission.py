@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from selfplay.box.task import Execution
+from selfplay.cases.case import Case
+from selfplay.cases.values import encode, load
 from selfplay.game.problems import Contract, Problem
 from selfplay.judging.admission import Admission, admit, identity, screen
-from selfplay.judging.cases import Case, Execution
-from selfplay.judging.reading import read_cases
 from selfplay.judging.strength import is_vacuous
-from selfplay.judging.values import encode, load
+from selfplay.reading import read_cases
 
 REFERENCE = "def f(xs):\n    return sum(xs)\n"
 SIGNATURE = "def f(xs: list[int]) -> int:"

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from selfplay.judging.cases import Execution
-from selfplay.judging.compare import check, equal
+from selfplay.box.task import Execution
+from selfplay.cases.compare import check, equal
+from selfplay.cases.values import decode, encode, load, rebuild
 from selfplay.judging.perturb import variants
-from selfplay.judging.reading import read_cases
-from selfplay.judging.values import decode, encode, load, rebuild
-from tests.judging.python_terms import ours, pythons
+from selfplay.reading import read_cases
+from tests.cases.python_terms import ours, pythons
 
 SCALARS = (
     st.none() | st.booleans() | st.integers() | st.integers(-3, 3) | st.floats() | st.floats(-2, 2, width=16)

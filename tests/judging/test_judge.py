@@ -7,12 +7,13 @@ from collections.abc import Generator, Iterator, Sequence
 
 import pytest
 
+from selfplay.box.local import LocalBox
+from selfplay.box.task import Box, Execution, Limits, Task
+from selfplay.cases.case import Case
 from selfplay.game.problems import Problem
-from selfplay.judging.box.local import LocalBox
-from selfplay.judging.cases import Box, Case, Execution, Limits, Task
 from selfplay.judging.execute import execute_tests, validate_tests_against_solution
 from selfplay.judging.judge import Job, Judge
-from selfplay.judging.reading import read_cases
+from selfplay.reading import read_cases
 
 ADD = "def add(a, b): return a + b"
 WRONG = "def add(a, b): return a - b"

@@ -9,14 +9,15 @@ from typing import Any
 
 import pytest
 
+from selfplay.box.task import Execution
+from selfplay.cases.calls import call_text
+from selfplay.cases.case import Case
+from selfplay.cases.values import encode, load
 from selfplay.game.problems import Problem
 from selfplay.judging.admission import Admission, admit, identity, samples_of, screen
-from selfplay.judging.calls import call_text
-from selfplay.judging.cases import Case, Execution
-from selfplay.judging.reading import Reading, read_cases
 from selfplay.judging.strength import Earlier
-from selfplay.judging.values import encode, load
-from tests.judging.python_terms import term_text
+from selfplay.reading import Reading, read_cases
+from tests.cases.python_terms import term_text
 
 SIGNATURE = "def f(x, k=2):"
 PROBLEM = Problem("p", "", "f", SIGNATURE, (), "def f(x, k=2): ...")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from selfplay.cases.case import Refusal
 from selfplay.game.problems import Problem, StdinTest
-from selfplay.judging.cases import Refusal
 from selfplay.judging.turns import MAX_CASES, MAX_SUITE_BYTES, read_suite, screened_of, settled
 
 PROBLEM = Problem("p", "The same list.", "f", "def f(xs):", (), "def f(xs): return xs")

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from selfplay.box.local import LocalBox
 from selfplay.game.problems import Problem, load_problems
-from selfplay.judging.box.local import LocalBox
-from selfplay.judging.classes import function_classes
 from selfplay.judging.judge import Judge
 from selfplay.learning import classes
 from selfplay.learning.classes import SHIPPED_SETS, digest_of, known_classes, named
 from selfplay.learning.ranks import Ranks
+from selfplay.mutation.classes import function_classes
 
 
 class Idle(Judge):

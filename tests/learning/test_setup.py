@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from selfplay.box import local
+from selfplay.box.tiers import Tier, TierTooLow, require_tier
 from selfplay.config import configure
-from selfplay.judging.box import local
-from selfplay.judging.box.tiers import Tier, TierTooLow, require_tier
 from selfplay.learning import setup
 
 

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 import pytest
 
+from selfplay.box.local import LocalBox
 from selfplay.game.episode import TurnKey
 from selfplay.game.players import Sampling, ScriptedPlayer
 from selfplay.game.problems import Problem
 from selfplay.game.prompts import Prompts
 from selfplay.game.rollout import Table
-from selfplay.judging.box.local import LocalBox
 from selfplay.judging.judge import Judge
-from selfplay.judging.targets import MutantBank
 from selfplay.match.evaluate import Evaluator, Measured, figures, measured_of
+from selfplay.mutation.bank import MutantBank
 
 PROBLEM = Problem(
     "big",

@@ -6,18 +6,18 @@ from collections.abc import Iterator
 
 import pytest
 
+from selfplay.box.local import LocalBox
 from selfplay.game.episode import TurnKey
 from selfplay.game.phases import Step
 from selfplay.game.players import Sampling, ScriptedPlayer
 from selfplay.game.problems import Problem
 from selfplay.game.prompts import Prompts
 from selfplay.game.rollout import Table, play
-from selfplay.judging.box.local import LocalBox
 from selfplay.judging.judge import Judge
-from selfplay.judging.targets import MutantBank
 from selfplay.judging.turns import MAX_CASES
 from selfplay.match.examine import examine
 from selfplay.match.record import Match
+from selfplay.mutation.bank import MutantBank
 
 PROBLEM = Problem(
     "big",

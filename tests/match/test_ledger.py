@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from selfplay.box.local import LocalBox
 from selfplay.game.episode import TurnKey
 from selfplay.game.phases import Step
 from selfplay.game.players import Sampling, ScriptedPlayer
@@ -17,13 +18,12 @@ from selfplay.game.problems import Contract, Problem, StdinTest
 from selfplay.game.prompts import Prompts
 from selfplay.game.rewards import get_rule
 from selfplay.game.rollout import Table, play
-from selfplay.judging.box.local import LocalBox
 from selfplay.judging.judge import Judge
-from selfplay.judging.targets import MutantBank
 from selfplay.match.examine import examine
 from selfplay.match.ledger import LedgerError, from_json, to_json
 from selfplay.match.record import Match
 from selfplay.match.score import score
+from selfplay.mutation.bank import MutantBank
 
 PROBLEM = Problem(
     "big",

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
+from selfplay.box.local import LocalBox
+from selfplay.cases.case import Case, Refusal, Verdict
 from selfplay.game.episode import Conversation
 from selfplay.game.extract import Code
 from selfplay.game.phases import Step
@@ -14,8 +16,6 @@ from selfplay.game.problems import Problem
 from selfplay.game.prompts import Prompts
 from selfplay.game.rewards import get_rule
 from selfplay.game.rollout import Table, play
-from selfplay.judging.box.local import LocalBox
-from selfplay.judging.cases import Case, Refusal, Verdict
 from selfplay.judging.judge import Judge
 from selfplay.judging.turns import WrittenTurn
 from selfplay.match.examine import examine

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from selfplay.box.local import LocalBox
 from selfplay.game.players import Sampling, ScriptedPlayer
 from selfplay.game.prompts import Prompts
 from selfplay.game.rewards import RULES
-from selfplay.judging.box.local import LocalBox
 from selfplay.judging.judge import Judge
 from selfplay.match.show import play_and_show
 

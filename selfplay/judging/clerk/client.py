@@ -34,10 +34,10 @@ _LONGEST_ANSWER = 256 << 20
 _BOOT = "import sys; sys.path[:] = sys.argv[2:]\nfrom selfplay.judging.clerk.server import main\nmain(int(sys.argv[1]))"
 
 _ALLOWED = {
-    "selfplay.judging.cases": {"Case", "Refusal"},
+    "selfplay.cases.case": {"Case", "Refusal"},
     "selfplay.judging.admission": {"Admission"},
     "selfplay.judging.turns": {"WrittenTurn"},
-    "selfplay.judging.reading.reader": {"Reading"},
+    "selfplay.reading.reader": {"Reading"},
     "selfplay.game.extract.code": {"Code"},
 }
 

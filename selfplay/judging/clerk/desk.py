@@ -9,14 +9,15 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 
+from selfplay.box.task import Execution, Limits
+from selfplay.cases.case import Case, Refusal
 from selfplay.game.extract import Code
 from selfplay.game.problems import Problem
 from selfplay.judging.admission import Admission
-from selfplay.judging.cases import Case, Execution, Limits, Refusal
 from selfplay.judging.clerk.client import Clerk, GaveUp
 from selfplay.judging.clerk.duties import Ran, Row
-from selfplay.judging.reading import Reading
 from selfplay.judging.turns import Suite, unread_suite
+from selfplay.reading import Reading
 
 MAX_CASES = 10_000  # of one file of tests
 

@@ -8,16 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from selfplay.box.task import Execution, Limits
+from selfplay.cases.case import Case, Refusal, Verdict
+from selfplay.cases.compare import check
 from selfplay.game.extract import Code, extract_code
 from selfplay.game.problems import Problem
 from selfplay.judging.admission import Admission, admit, samples_of, screen
-from selfplay.judging.cases import Case, Execution, Limits, Refusal, Verdict
-from selfplay.judging.compare import check
 from selfplay.judging.entry import called_entry_point, called_functions
 from selfplay.judging.probes import probe_inputs
-from selfplay.judging.reading import Reading, problem_cases, read_cases
 from selfplay.judging.state import keeps_state
 from selfplay.judging.turns import Suite, read_suite
+from selfplay.reading import Reading, problem_cases, read_cases
 
 PROBED = 10_000  # characters of arguments that are varied
 PROBED_CASES = 20

@@ -11,7 +11,7 @@ import pytest
 
 from selfplay.game.problems import Problem
 from selfplay.judging.clerk.client import Clerk, GaveUp
-from selfplay.judging.reading import read_cases
+from selfplay.reading import read_cases
 
 PROBLEM = Problem("p", "", "f", "def f(n):", ())
 

@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
+from selfplay.box.task import Execution, Limits
+from selfplay.cases.case import Case
 from selfplay.game.problems import Problem
-from selfplay.judging.cases import Case, Execution, Limits
 from selfplay.judging.clerk.client import Clerk, GaveUp
 from selfplay.judging.clerk.desk import Desk
 from selfplay.judging.clerk.duties import DUTIES
-from selfplay.judging.reading import read_cases
+from selfplay.reading import read_cases
 
 PROBLEM = Problem("p", "", "f", "def f(n: int) -> int:", (), "def f(n): return n")
 

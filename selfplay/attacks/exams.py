@@ -1,0 +1,88 @@
+"""Harm: attackers and honest work judged together, as in training, and what became of the honest work.
+
+One group holds the attackers, right programs beside them and two honest suites with the attacking one between; a second,
+honest group stands behind it in the same exam. Everything honest has one right judgement, which nothing beside it may
+change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from selfplay.attacks.attack import SHOUT, Harm, Task
+from selfplay.box.task import Limits
+from selfplay.game.episode import Conversation, Role, Turn, TurnKey
+from selfplay.game.phases import Step
+from selfplay.game.problems import StdinTest
+from selfplay.judging.judge import Judge
+from selfplay.match import Match
+from selfplay.match.examine import Submission, judged
+
+STAGES = 5
+ASKED = 3  # cases that a turn is asked for
+
+
+def harmed(attack: Harm, judge: Judge) -> tuple[str, str]:
+    """What became of the honest work beside the attack, in words, and the deviation if there is one."""
+    judge = Judge(judge.box, Limits(attack.cpu_seconds), recheck=0.0, desk=judge.desk)
+    submissions = [_group(attack.task, attack), _group(SHOUT)]
+    attacked, behind = judged(submissions, Step(0, 1, "both", ""), judge, ASKED)
+    said, deviation = _deviation(attacked, attack)
+    if not deviation:
+        _, deviation = _deviation(behind)
+        deviation = deviation and f"the group behind it: {deviation}"
+    return said, deviation
+
+
+def _group(task: Task, attack: Harm | None = None) -> Submission:
+    """The first of the task's tests is the baseline; honest suites write the second and the last."""
+    written = [task.tests] if isinstance(task.tests, StdinTest) else task.tests.splitlines()
+    problem = replace(task.problem, baseline_tests=(written[0],))
+    before, after = (
+        _conversation("discriminator", (_turn(test),)) for test in (written[len(written) > 1], written[-1])
+    )
+    attacking = [_conversation("discriminator", attack.turns)] if attack and attack.turns else []
+    programs = (
+        *(attack.programs if attack else ()),
+        *(attack.beside if attack else ()),
+        problem.reference_solution or "",
+    )
+    suites = (before, *attacking, after)
+    chains = tuple(_conversation("generator", (program,)) for program in programs)
+    return Submission(problem, chains, suites, (0,) * len(suites))
+
+
+def _turn(test: str | StdinTest) -> str:
+    if isinstance(test, str):
+        return test
+    return f"Input:\n```\n{test.input}```\nOutput:\n```\n{test.output}```\n"
+
+
+def _conversation(role: Role, texts: Sequence[str]) -> Conversation:
+    """Turns with these texts; a program is what is said at the last stage."""
+    first = STAGES if role == "generator" else 1
+    keys = [TurnKey(0, "attacked", role, 0, stage) for stage in range(first, first + len(texts))]
+    return Conversation(role, tuple(Turn(key, (), (), (), text, False) for key, text in zip(keys, texts, strict=True)))
+
+
+def _deviation(match: Match, attack: Harm | None = None) -> tuple[str, str]:
+    honest = {case.key for case in match.baseline}
+    for suite in (match.suites[0], match.suites[-1]):
+        if len(suite.admitted) != suite.written:
+            return "an honest suite lost cases", f"an honest suite is refused: {suite.turns[0].refused}"[:160]
+        honest |= {case.key for case in suite.admitted}
+    rows = [
+        tuple(verdict for case, verdict in zip(match.cases, row, strict=True) if case.key in honest)
+        for row in match.programs
+    ]
+    attackers = len(attack.programs) if attack else 0
+    for number, verdicts in enumerate(rows):
+        passed = verdicts.count("passed")
+        if "infra_error" in verdicts:
+            return "infra_error", f"program {number} passed for a failure of the sandbox"
+        if attack and number < attackers and passed > attack.earns:
+            return "credited", f"program {number} is credited with {passed} of {len(verdicts)}"
+        if number >= attackers and passed < len(verdicts):
+            return f"{passed} of {len(verdicts)} passed", f"a right program beside it: {verdicts}"[:120]
+    return "all honest work judged right", ""

@@ -1,0 +1,129 @@
+"""Attacks on the host, each judged in a process of its own: `python -m selfplay.attacks.measured FAMILY NAME TIER`.
+
+The process has limits, so that an attack that gets through ends it and hurts nobody. It prints, as one line of JSON,
+what became of the honest work and what the judging spent: CPU seconds and peak memory of the judging process itself,
+and of the processes that it started and waited for. The bounds are several times what an honest group takes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import selfplay
+from selfplay.attacks.attack import Harm
+from selfplay.attacks.exams import harmed
+from selfplay.box.task import Box
+from selfplay.judging.judge import Judge
+
+WALL = 90.0  # seconds after which the process is killed
+KILLED = 40  # CPU seconds at which it is
+ADDRESSES = 6 << 30  # bytes of address space: what asks for more is refused
+HOST_CPU, HOST_MIB = 6.0, 512  # of the judging process, interpreter and imports included
+CHILDREN_CPU, CHILD_MIB = 20.0, 1280  # of all its children together; of the largest
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What one exam came to: in words, the deviation, CPU seconds and peak MiB here and in child processes."""
+
+    said: str
+    deviation: str
+    cpu: float
+    mib: int
+    children_cpu: float
+    child_mib: int
+
+    @property
+    def excess(self) -> str:
+        """Which bound was passed; empty where none was."""
+        bounds = (
+            (self.cpu, HOST_CPU, "CPU seconds of the host"),
+            (self.mib, HOST_MIB, "MiB of the host"),
+            (self.children_cpu, CHILDREN_CPU, "CPU seconds of its children"),
+            (self.child_mib, CHILD_MIB, "MiB of a child"),
+        )
+        return next((f"it took {value:.4g} {of}" for value, bound, of in bounds if value > bound), "")
+
+
+def open_box(sandbox: str) -> Box:
+    """The sandbox to attack: local, unjailed or e2b. Raises BoxUnavailable."""
+    if sandbox == "unjailed":
+        from selfplay.box.local import LocalBox
+
+        return LocalBox(jail=False)
+    from selfplay.box.opening import open_box as open_configured
+    from selfplay.config import configure
+
+    return open_configured(configure({"sandbox": sandbox, "output_dir": "redteam", "e2b_sandboxes": 1}))
+
+
+def environment() -> dict[str, str]:
+    """What a process needs that runs this very package, wherever it is started."""
+    return {**os.environ, "PYTHONPATH": str(Path(selfplay.__file__).resolve().parent.parent)}
+
+
+def drained(attack: Harm, tier: str) -> tuple[str, str]:
+    """What became of the honest work beside the attack and of the host, in words, and the deviation if there is one."""
+    sandbox = tier if tier in ("unjailed", "e2b") else "local"
+    command = [sys.executable, "-m", __name__, attack.family, attack.name, sandbox]
+    with tempfile.TemporaryFile("w+") as output:
+        process = subprocess.Popen(
+            command, stdout=output, stderr=subprocess.DEVNULL, env=environment(), start_new_session=True
+        )
+        try:
+            status = process.wait(WALL)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            return "endless", f"the host is still judging after {WALL:.0f} s"
+        output.seek(0)
+        printed = output.read()
+    if status != 0 or not printed:
+        return "the host died", f"it ended the judging process: status {status}"
+    spent = Spent(**json.loads(printed.splitlines()[-1]))
+    return spent.said, spent.deviation or spent.excess
+
+
+def main() -> int:
+    from selfplay.attacks import ATTACKS
+
+    family, name, sandbox = sys.argv[1:]
+    (attack,) = (a for a in ATTACKS if isinstance(a, Harm) and (a.family, a.name) == (family, name))
+    resource.setrlimit(resource.RLIMIT_CPU, (KILLED, KILLED))
+    resource.setrlimit(resource.RLIMIT_AS, (ADDRESSES, ADDRESSES))
+    box = open_box(sandbox)
+    try:
+        judge = Judge(box)
+        said, deviation = harmed(attack, judge)
+        judge.desk.close()
+    finally:
+        box.close()
+    own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent = Spent(
+        said,
+        deviation,
+        round(own.ru_utime + own.ru_stime, 3),
+        _peak_mib(),
+        round(children.ru_utime + children.ru_stime, 3),
+        children.ru_maxrss >> 10,
+    )
+    print(json.dumps(asdict(spent)))
+    return 0
+
+
+def _peak_mib() -> int:
+    """Peak resident memory of this process. `ru_maxrss` would count what its parent held before it was started."""
+    status = Path("/proc/self/status").read_text()
+    return int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1]) >> 10
+
+
+if __name__ == "__main__":
+    sys.exit(main())

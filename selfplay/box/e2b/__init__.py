@@ -1,0 +1,15 @@
+"""Programs in E2B's virtual machines, behind the same interface as the local box.
+
+    with SplitBox(E2BBox(CloudSettings(size=4)), home=LocalBox()) as box:
+        Judge(box).matrix(...)
+
+`settings` what a user decides · `faults` every error of the SDK by name · `batch` orders and answers as bytes ·
+`machine` one sandbox · `pool` the sandboxes of a box, their rate, label and budget · `box` the box · `split` the box
+that keeps references at home. What runs in the sandbox is sandbox/batch.py and, below it, the runner of the local box.
+"""
+
+from selfplay.box.e2b.e2b_box import E2BBox
+from selfplay.box.e2b.settings import CloudSettings
+from selfplay.box.e2b.split import SplitBox, open_split
+
+__all__ = ["CloudSettings", "E2BBox", "SplitBox", "open_split"]

@@ -1,0 +1,86 @@
+"""What a box is asked, and what it answers: tasks, executions, and the protocol of a box. No expected value enters it."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a program may use: for each case, and for all of its cases together.
+
+    `cpu_seconds`, `memory_mib`, `output_bytes`: of one case (wall-clock time at five times the CPU seconds and one more).
+    `answer_bytes`: of all answers together; the case that goes beyond, and those after it, have raised OutputTooLarge.
+    `timeouts`: after so many cases that timed out the remaining ones are timeouts, without being run.
+    """
+
+    cpu_seconds: float = 2.0
+    memory_mib: int = 1024
+    output_bytes: int = 1 << 20
+    answer_bytes: int = 16 << 20
+    timeouts: int = 3
+
+    def total_cpu_seconds(self, cases: int) -> float:
+        """CPU seconds that a program may use for so many cases together; what is left then is a timeout."""
+        return self.cpu_seconds * (10 + cases / 10)
+
+    def total_wall_seconds(self, cases: int) -> float:
+        """The same in wall-clock time."""
+        return 2 * self.total_cpu_seconds(cases) + 10
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One program and the inputs to call it with, for the box. Holds no expected value.
+
+    `secret`: the program is a reference, or made from one; it must not leave this machine.
+    `apart`: every input meets a process of its own, so that no call sees what an earlier one left behind.
+    """
+
+    source: str
+    entry_point: str  # "" runs the source as a program, once per input, with the input as stdin
+    inputs: tuple[str, ...]
+    imports: tuple[str, ...] = ()
+    limits: Limits = field(default_factory=Limits)
+    secret: bool = False
+    apart: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """What one call did. `value`: canonical text of the returned value (stdio: what it printed).
+
+    `detail`: where the program did not load, where and why, in words that the program may have chosen.
+    """
+
+    status: Literal["returned", "raised", "timeout", "crashed", "not_collected", "infra_error"]
+    value: str = ""
+    exception: tuple[str, ...] = ()  # names of the exception's classes, most derived first
+    seconds: float = 0.0
+    detail: str = ""
+
+    def __reduce__(self) -> tuple[type[Execution], tuple[object, ...]]:
+        return Execution, (self.status, self.value, self.exception, self.seconds, self.detail)
+
+
+class Box(Protocol):
+    """Runs candidates. `tier` says how strongly they are confined."""
+
+    tier: str
+
+    def stream(self, tasks: Sequence[Task]) -> Generator[tuple[int, tuple[Execution, ...]]]:
+        """Each task's index and its executions, one per input, as soon as the task is done: in any order.
+
+        Failures of the box itself are `infra_error`, never raised. What was not taken is not run: an iterator that is
+        closed early (contextlib.closing) ends what runs. One stream at a time in a thread.
+        """
+        ...
+
+    def run(self, tasks: Sequence[Task]) -> list[tuple[Execution, ...]]:
+        """The executions of all tasks, in their order; all of them are held in memory."""
+        done = dict(self.stream(tasks))
+        return [done[index] for index in range(len(tasks))]
+
+    def close(self) -> None: ...

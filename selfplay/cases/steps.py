@@ -1,0 +1,58 @@
+"""What it may cost to look at a returned value: one budget of steps for each comparison.
+
+A step is about a microsecond of work, or some hundred bytes of memory. Work is paid for by the size of what it reads and
+makes, before it is done; a comparison that runs out fails, as one that raises does. What passes over a value once
+(`equal`) is bounded by the size of the value itself and pays nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from selfplay.cases.values import Tree
+
+MAX_STEPS = 500_000
+CHARACTERS = 64  # of text, or hexadecimal digits, that one step reads or writes
+PARTS = 8  # of a list that one step passes over
+
+
+class Mismatch(ValueError):
+    """A comparison or a step of a view that the returned value does not support: Python would have raised."""
+
+
+class Steps:
+    """Counts steps down; raises Mismatch below zero."""
+
+    __slots__ = ("_tables", "left")
+
+    def __init__(self, left: int = MAX_STEPS) -> None:
+        self.left = left
+        self._tables: dict[int, tuple[Tree, dict[str, int]]] = {}
+
+    def spend(self, steps: int = 1) -> None:
+        self.left -= steps
+        if self.left < 0:
+            raise Mismatch("too many steps")
+
+    def weigh(self, tree: Tree) -> None:
+        """Pay for looking through a whole tree once: a part that is held twice is paid for twice."""
+        if type(tree) is not list:
+            self.spend(1 + len(tree) // CHARACTERS if type(tree) is str else 1)
+            return
+        stack = [tree]
+        while stack:
+            parts = stack.pop()
+            self.spend(1 + len(parts) // PARTS)
+            for part in parts:
+                if type(part) is list:
+                    stack.append(part)
+                elif type(part) is str and len(part) >= CHARACTERS:
+                    self.spend(len(part) // CHARACTERS)
+
+    def table(self, tree: Tree, make: Callable[[Tree], dict[str, int]]) -> dict[str, int]:
+        """What `make` finds in a tree, made and paid for once: for who looks things up in it in a loop."""
+        found = self._tables.get(id(tree))
+        if found is None:
+            self.weigh(tree)
+            found = self._tables[id(tree)] = (tree, make(tree))  # the tree is held, so that its id stays its own
+        return found[1]

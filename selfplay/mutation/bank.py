@@ -1,0 +1,44 @@
+"""Targets: wrong programs made from a reference, for tests to kill.
+
+The mutants of a problem are made once: those that agree with the reference on every probe, or never end, are dropped.
+The `paid` family of operators is used in rewards, the `kept` family only in evaluation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from selfplay.box.task import Task
+from selfplay.game.problems import Problem
+from selfplay.judging.judge import Judge
+from selfplay.mutation.mutants import Family, mutants, probe_inputs, useful_mutants
+from selfplay.reading import problem_cases
+
+
+class MutantBank:
+    """Remembers the useful mutants of each problem and family. What the box failed on is asked again the next time."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], tuple[str, ...]] = {}
+
+    def mutants(self, problems: Sequence[Problem], judge: Judge, family: Family = "paid") -> list[tuple[str, ...]]:
+        """Sources of useful mutants, one tuple per problem; made in one call of the box for all that are not known."""
+        missing = [p for p in problems if (p.id, family) not in self._known]
+        made = [mutants(p.reference_solution or "", p.entry_point, family) for p in missing]
+        probes = [probe_inputs(p, problem_cases(p, "baseline").cases) for p in missing]
+        tasks = [
+            [
+                Task(source, p.entry_point, inputs, p.imports, judge.limits, secret=True)
+                for source in (p.reference_solution or "", *(m.source for m in own))
+            ]
+            for p, own, inputs in zip(missing, made, probes, strict=True)
+        ]
+        ran = iter(judge.run([task for own in tasks for task in own]))
+        found: dict[str, tuple[str, ...]] = {}
+        for problem, own in zip(missing, made, strict=True):
+            reference, *others = (next(ran) for _ in range(len(own) + 1))
+            useful = useful_mutants(problem, own, reference, others)
+            found[problem.id] = tuple(mutant.source for mutant in useful)
+            if not any(one.status == "infra_error" for row in (reference, *others) for one in row):
+                self._known[problem.id, family] = found[problem.id]
+        return [found.get(problem.id) or self._known.get((problem.id, family), ()) for problem in problems]

@@ -1,0 +1,670 @@
+"""The E2B box, against a local server that speaks E2B's protocol to the real SDK and runs the real in-box runner."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import os
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+if importlib.util.find_spec("e2b") is None:
+    pytest.skip('the package e2b is missing: pip install "selfplay[e2b]"', allow_module_level=True)
+
+sys.path.insert(0, str(Path(__file__).parent))
+import e2b_server as server_module
+from e2b_server import Action, E2BServer
+
+from selfplay import judge as judge_command
+from selfplay.box.e2b import CloudSettings, E2BBox, SplitBox, machine, open_split
+from selfplay.box.e2b.batch import Batch, inside, records_of, whole_records
+from selfplay.box.e2b.faults import Kind, fault_of
+from selfplay.box.local import LocalBox
+from selfplay.box.opening import open_box as open_box_of
+from selfplay.box.progress import Progress
+from selfplay.box.task import Execution, Limits, Task
+from selfplay.box.tiers import Tier
+from selfplay.box.wire import INFRA
+from selfplay.box.zygotes import BoxUnavailable
+from selfplay.config import Config, from_flags
+from selfplay.game.problems import Problem
+from selfplay.judging.execute import execute_tests, validate_tests_against_solution
+from selfplay.judging.judge import Job, Judge
+from selfplay.reading import read_cases
+
+ADD = "def add(a, b): return a + b"
+WRONG = "def add(a, b): return a - b"
+QUICK = CloudSettings(size=2, creation_interval=0.01, patience=0.3, request_timeout=5.0, label="tests")
+TASK = Task(ADD, "add", ('["t",1,2]', '["t",20,30]'))
+SUMS = ["3", "50"]
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[E2BServer]:
+    server = E2BServer(tmp_path)
+    for name, value in {
+        "E2B_API_KEY": server.key,
+        "E2B_API_URL": server.url,
+        "E2B_SANDBOX_URL": server.url,
+        "E2B_HTTP_VERSION": "1.1",
+    }.items():
+        monkeypatch.setenv(name, value)
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="module")
+def home() -> Iterator[LocalBox]:
+    with LocalBox() as box:
+        yield box
+
+
+class Said(list[str]):
+    """What a box announced."""
+
+    def __call__(self, message: str) -> None:
+        self.append(message)
+
+
+def open_box(server: E2BServer, said: Said | None = None, **changes: Any) -> E2BBox:
+    assert server.key
+    return E2BBox(replace(QUICK, **changes), announce=Said() if said is None else said)
+
+
+def values(rows: list[tuple[Execution, ...]]) -> list[str]:
+    return [one.value if one.status == "returned" else one.status for row in rows for one in row]
+
+
+# ---- verdicts ----
+
+PROGRAMS = (
+    ADD,
+    WRONG,
+    "def add(a, b):\n    while a == 20: pass\n    return a + b",
+    "import os\ndef add(a, b):\n    if a == 1: os._exit(0)\n    return a + b",
+    "def add(a, b): raise KeyError(a)",
+    "def add(a, b) return",
+    "def other(): pass",
+    "class Same(int):\n    def __eq__(self, other): return True\ndef add(a, b): return Same(7)",
+)
+
+
+def test_programs_do_in_the_cloud_what_they_do_at_home(server: E2BServer, home: LocalBox) -> None:
+    tasks = [Task(source, "add", TASK.inputs, limits=Limits(0.3)) for source in PROGRAMS]
+    tasks.append(Task("print(int(input()) * 2)", "", ("4", "x")))
+
+    def told(rows: list[tuple[Execution, ...]]) -> list[list[tuple[str, str, tuple[str, ...]]]]:
+        return [[(one.status, one.value, one.exception) for one in row] for row in rows]
+
+    with open_box(server) as box:
+        assert told(box.run(tasks)) == told(home.run(tasks))
+
+
+def test_a_crash_is_followed_by_the_remaining_cases_without_a_journey_home(server: E2BServer) -> None:
+    source = "import os\ndef add(a, b):\n    if a % 2: os._exit(1)\n    return a + b"
+    inputs = tuple(f'["t",{n},0]' for n in range(6))
+    with open_box(server) as box:
+        assert values(box.run([Task(source, "add", inputs)])) == ["0", "crashed", "2", "crashed", "4", "crashed"]
+    assert server.requests.count(("POST", "/process.Process/Start")) == 1
+
+
+def test_a_program_that_has_used_up_its_totals_gets_no_further_child(server: E2BServer, home: LocalBox) -> None:
+    stuck = "def add(a, b):\n    while a % 2: pass\n    return a + b"
+    inputs = tuple(f'["t",{n},0]' for n in range(12))
+    large = "def add(a, b): return 'x' * 300_000"
+    tasks = [
+        Task(stuck, "add", inputs, limits=Limits(0.1)),
+        Task(stuck, "add", inputs, limits=Limits(0.1), apart=True),
+        Task("n = int(input())\nwhile n: pass\nprint(n)", "", ("0", "1", "1", "1", "0", "0"), limits=Limits(0.1)),
+        Task(large, "add", inputs, limits=Limits(1.0, answer_bytes=1_000_000)),
+        Task("print('x' * 300_000)", "", ("",) * 5, limits=Limits(1.0, answer_bytes=1_000_000)),
+        Task("def add(a, b) return", "add", inputs, apart=True),
+        TASK,
+    ]
+
+    def told(rows: list[tuple[Execution, ...]]) -> list[list[tuple[str, str, tuple[str, ...]]]]:
+        return [[(one.status, one.value, one.exception) for one in row] for row in rows]
+
+    with open_box(server) as box:
+        rows = box.run(tasks)
+    assert told(rows) == told(home.run(tasks))
+    assert [one.status for one in rows[0]] == ["returned", "timeout"] * 3 + ["timeout"] * 6
+    assert server.requests.count(("POST", "/process.Process/Start")) <= 2  # one for each sandbox
+
+
+def test_large_answers_of_one_program_cost_no_other_its_verdict(server: E2BServer) -> None:
+    server.memory_mib = 512
+    flood = Task(
+        "def add(a, b): return 'x' * 1_000_000",
+        "add",
+        TASK.inputs[:1] * 150,
+        limits=Limits(2.0, 256, answer_bytes=1 << 30),
+    )
+    said = Said()
+    with open_box(server, said, size=1) as box:
+        rows = dict(box.stream([flood, *[TASK] * 15]))
+        assert box.created == 1
+    assert {one.status for one in rows[0]} == {"returned"}
+    assert [values([rows[index]]) for index in range(1, 16)] == [SUMS] * 15
+    assert not [line for line in said if "running a batch" in line]
+
+
+def test_what_is_done_is_told_before_the_rest(server: E2BServer) -> None:
+    slow = Task("import time\ndef add(a, b): time.sleep(1.5); return a + b", "add", TASK.inputs, limits=Limits(2.0))
+    with open_box(server) as box:
+        told = [index for index, _ in box.stream([TASK] * 16 + [slow] + [TASK] * 3)]
+    assert sorted(told) == list(range(20))
+    assert told.index(0) < told.index(16)
+
+
+def test_a_stream_that_is_left_ends_what_runs_and_harms_no_later_one(server: E2BServer) -> None:
+    with open_box(server) as box:
+        with contextlib.closing(box.stream([TASK] * 20)) as stream:
+            next(stream)
+        assert values(box.run([TASK] * 3)) == SUMS * 3
+    assert server.alive == {}
+
+
+def test_a_batch_that_runs_out_of_time_goes_on_in_the_next(server: E2BServer) -> None:
+    with open_box(server, batch_seconds=0.0) as box:
+        assert values(box.run([TASK] * 3)) == SUMS * 3
+    assert server.requests.count(("POST", "/process.Process/Start")) > 1
+
+
+def test_named_packages_are_found_in_the_sandbox(server: E2BServer) -> None:
+    source = "import numpy\ndef add(a, b): return int(numpy.array([a, b]).sum())"
+    with open_box(server) as box:
+        pairs = [
+            Task(source, "add", TASK.inputs, imports=("numpy",), limits=Limits(5.0, 4096)),
+            Task(ADD, "add", TASK.inputs),
+        ]
+        assert values(box.run(pairs)) == SUMS + SUMS
+
+
+def test_nothing_to_run_creates_no_sandbox(server: E2BServer) -> None:
+    with open_box(server) as box:
+        assert box.run([Task(ADD, "add", ())]) == [()]
+        assert box.created == 0
+
+
+@pytest.mark.e2b
+def test_the_real_cloud_judges_as_this_machine_does(home: LocalBox) -> None:
+    if not os.environ.get("E2B_API_KEY"):
+        pytest.skip("E2B_API_KEY is not set")
+    tasks = [Task(source, "add", TASK.inputs, limits=Limits(1.0)) for source in PROGRAMS]
+    with E2BBox(CloudSettings(size=1, lifetime=300, budget=300.0, label="tests")) as box:
+        assert values(box.run(tasks)) == values(home.run(tasks))
+        assert box.created == 1
+
+
+# ---- secrets ----
+
+
+def test_references_mutants_and_expected_values_never_leave_this_machine(server: E2BServer, home: LocalBox) -> None:
+    reference = "def add(a, b):\n    secret_reference = a + b\n    return secret_reference"
+    mutant = "def add(a, b):\n    secret_mutant = a - b\n    return secret_mutant"
+    problem = Problem("p", "", "add", "def add(a, b):", (), reference)
+    cases = read_cases("assert add(1, 2) == 3\nassert add(1000000, 234567) == 1234567", "add", problem.signature).cases
+    with SplitBox(open_box(server), home=home) as box:
+        judge = Judge(box, recheck=1.0)
+        assert len(judge.admit([(problem, [cases])])[0][0].admitted) == 2
+        verdicts = judge.matrices([Job("add", (ADD, WRONG, mutant), cases, secret=(mutant,))])[0].verdicts
+    assert verdicts == (("passed", "passed"), ("failed", "failed"), ("failed", "failed"))
+    sent = b"".join(server.uploads)
+    assert ADD.encode() in sent
+    assert not [word for word in (b"secret_reference", b"secret_mutant", b"1234567") if word in sent]
+
+
+def test_a_reference_without_a_local_sandbox_is_refused(server: E2BServer) -> None:
+    with SplitBox(open_box(server), home=None) as box:
+        assert values(box.run([TASK])) == SUMS
+        with pytest.raises(BoxUnavailable, match="never leaves this machine"):
+            box.run([replace(TASK, secret=True)])
+
+
+def test_programs_cannot_read_the_orders_of_others(server: E2BServer) -> None:
+    spy = (
+        "import glob, os\ndef add(a, b):\n    found = []\n"
+        f"    for root, _, names in os.walk({str(server.folder)!r}):\n        found += names\n    return found"
+    )
+    with open_box(server) as box:
+        assert values(box.run([Task(spy, "add", TASK.inputs[:1])])) == ['["l"]']
+
+
+# ---- the pool ----
+
+
+def test_sandboxes_are_offline_labelled_and_limited_in_life(server: E2BServer) -> None:
+    with open_box(server) as box:
+        box.run([TASK])
+    (body,) = server.created
+    assert (body["allow_internet_access"], body["timeout"], body["templateID"]) == (False, 900, "base")
+    assert body["metadata"]["selfplay"] == "tests"
+
+
+def test_internet_and_template_can_be_asked_for(server: E2BServer) -> None:
+    with open_box(server, internet=True, template="numbers") as box:
+        box.run([TASK])
+    assert (server.created[0]["allow_internet_access"], server.created[0]["templateID"]) == (True, "numbers")
+
+
+def test_a_sandbox_is_used_again(server: E2BServer) -> None:
+    with open_box(server) as box:
+        for _ in range(3):
+            assert values(box.run([TASK])) == SUMS
+        assert box.created == 1
+    assert server.alive == {}
+
+
+def test_many_orders_share_the_sandboxes(server: E2BServer) -> None:
+    with open_box(server) as box:
+        assert values(box.run([TASK] * 40)) == SUMS * 40
+        assert box.created == 2
+    assert server.alive == {}
+
+
+def test_a_plan_with_fewer_sandboxes_is_made_do_with(server: E2BServer) -> None:
+    server.concurrent = 1
+    with open_box(server, size=3) as box:
+        assert values(box.run([TASK] * 50)) == SUMS * 50
+        assert box.created == 1
+
+
+def test_creations_keep_their_distance(server: E2BServer) -> None:
+    with open_box(server, creation_interval=0.5) as box:
+        start = time.monotonic()
+        box.run([TASK] * 40)
+        assert box.created == 1 or time.monotonic() - start >= 0.5
+
+
+def test_a_sandbox_near_its_end_is_replaced(server: E2BServer) -> None:
+    with open_box(server) as box:
+        box.run([TASK])
+        for machine in box._pool._idle:
+            machine.began, machine.ends = machine.began - 890, machine.ends - 890
+        assert values(box.run([TASK])) == SUMS
+        assert box.created == 2
+        assert len(server.alive) == 1
+
+
+def test_a_run_that_died_is_swept_and_others_are_left_alone(server: E2BServer) -> None:
+    with open_box(server) as box:
+        box.run([TASK])
+        (mine,) = server.alive.values()
+        gone = subprocess.Popen(["true"])
+        gone.wait()
+        stale = server.add(mine.metadata | {"selfplay-process": f"{gone.pid}-x"}, 900)
+        living = server.add(mine.metadata | {"selfplay-process": f"{os.getppid()}-x"}, 900)
+        elsewhere = server.add(stale.metadata | {"selfplay-host": "another"}, 900)
+        other = server.add(stale.metadata | {"selfplay": "another"}, 900)
+        said = Said()
+        open_box(server, said).close()
+        assert stale.id not in server.alive
+        assert {mine.id, living.id, elsewhere.id, other.id} <= server.alive.keys()
+        assert "ended 1 sandboxes" in said[0]
+
+
+def test_an_interrupt_ends_the_sandboxes(server: E2BServer) -> None:
+    box = open_box(server)
+    timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), 2))
+    timer.start()
+    sleeping = Task("import time\ndef add(a, b): time.sleep(60)", "add", TASK.inputs, limits=Limits(20.0))
+    with pytest.raises(KeyboardInterrupt):
+        box.run([sleeping])
+    box.close()
+    assert server.alive == {}
+
+
+# ---- faults: right verdicts or infra_error, the next suite unharmed, nothing leaked ----
+
+FAULTS: dict[str, tuple[str, Action]] = {
+    "rate limit at creation": ("create", server_module.status(429, Should_Retry="false")),
+    "rate limit that the SDK waits out": ("create", server_module.status(429, Retry_After="0")),
+    "service busy at creation": ("create", server_module.status(503, Should_Retry="false")),
+    "gateway error at creation": ("create", server_module.status(502)),
+    "gateway error while writing": ("write", server_module.status(502, "The sandbox is running but port is not open")),
+    "connection cut while writing": ("write", server_module.cut),
+    "sandbox gone before writing": ("write", server_module.gone),
+    "disk full": ("write", server_module.status(507)),
+    "rate limit in the sandbox": ("run", server_module.status(429)),
+    "service busy in the sandbox": ("run", server_module.status(503)),
+    "connection cut before the command": ("run", server_module.cut),
+    "connection cut during the command": ("run", server_module.cut_stream),
+    "half a message": ("run", server_module.half_envelope),
+    "noise for a message": ("run", server_module.garbage_envelope),
+    "a command without an end": ("run", server_module.no_end_event),
+    "the runner killed": ("run", server_module.failing),
+    "sandbox gone before the command": ("run", server_module.gone),
+    "sandbox gone before reading": ("read", server_module.gone),
+    "no answers": ("read", server_module.status(404)),
+    "half an answer": ("read", server_module.content(lambda data: data[: len(data) // 2])),
+    "noise for an answer": ("read", server_module.content(lambda data: os.urandom(len(data)))),
+    "an empty answer": ("read", server_module.content(lambda data: b"")),
+    "a child without an end": (
+        "read",
+        server_module.content(lambda data: record(b"B", 0) + record(b"R", 0, b"L") + record(b"Z", 2)),
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_one_fault_costs_no_verdict_and_leaves_no_sandbox(server: E2BServer, fault: str) -> None:
+    server.faults.append(FAULTS[fault])
+    with open_box(server) as box:
+        assert values(box.run([TASK])) == SUMS
+        assert len(server.alive) == 1
+    assert server.faults == []
+    assert server.alive == {}
+
+
+def test_faults_one_after_the_other_harm_no_suite(server: E2BServer) -> None:
+    with open_box(server) as box:
+        for name in ("connection cut during the command", "half an answer", "sandbox gone before writing"):
+            server.faults.append(FAULTS[name])
+            assert values(box.run([TASK])) == SUMS
+        assert values(box.run([TASK])) == SUMS
+    assert server.alive == {}
+
+
+def test_a_fault_that_comes_twice_is_infrastructure_and_no_slow_program(server: E2BServer) -> None:
+    said = Said()
+    with open_box(server, said) as box:
+        server.faults += [("run", server_module.gone), ("run", server_module.cut_stream)]
+        assert box.run([TASK]) == [(INFRA, INFRA)]
+        assert values(box.run([TASK])) == SUMS
+    assert len([line for line in said if "running a batch" in line]) == 1  # each kind of trouble is told once
+    assert server.alive == {}
+
+
+def test_a_sandbox_that_ends_under_a_running_batch_is_replaced(server: E2BServer) -> None:
+    slow = Task("import time\ndef add(a, b):\n    time.sleep(0.4)\n    return a + b", "add", TASK.inputs)
+
+    def end_it(started: threading.Event) -> None:
+        started.wait(20)
+        time.sleep(0.3)
+        server.remove(next(iter(server.alive)))
+
+    started = threading.Event()
+    server.faults.append(("run", lambda _: started.set()))
+    threading.Thread(target=end_it, args=(started,)).start()
+    with open_box(server) as box:
+        assert values(box.run([slow])) == SUMS
+        assert box.created == 2
+    assert server.alive == {}
+
+
+def test_a_slow_creation_is_given_up_and_its_sandbox_ended(server: E2BServer) -> None:
+    server.faults.append(("create", server_module.slow(1.0)))
+    with open_box(server, request_timeout=0.4) as box:
+        assert box.run([TASK]) == [(INFRA, INFRA)]
+        time.sleep(0.8)  # now the server has created it all the same
+        assert len(server.alive) == 1
+    assert server.alive == {}
+
+
+def test_one_poor_thread_does_not_lose_the_verdicts_of_others(server: E2BServer) -> None:
+    server.faults += [("create", server_module.status(500)), ("run", server_module.cut_stream)]
+    with open_box(server) as box:
+        assert values(box.run([TASK] * 40)) == SUMS * 40
+    assert server.alive == {}
+
+
+def test_a_key_that_is_revoked_ends_in_infrastructure_errors_at_once(server: E2BServer) -> None:
+    said = Said()
+    with open_box(server, said) as box:
+        server.key = "another"
+        assert box.run([TASK]) == [(INFRA, INFRA)]
+        assert "AuthenticationException" in said[0]
+        server.key = server_module.KEY
+
+
+def record(kind: bytes, number: int, body: bytes = b"") -> bytes:
+    return struct.pack("!cII", kind, number, len(body)) + body
+
+
+def batch_of(*tasks: Task) -> Batch:
+    everyone = [Progress(index, task) for index, task in enumerate(tasks)]
+    return Batch(tuple((progress, tuple(progress.orders())) for progress in everyone), 1.0)
+
+
+def test_no_end_of_an_answer_can_be_missing() -> None:
+    reports = [b"L", b"V" + bytes(8) + b"3", b"V" + bytes(8) + b"50"]
+    end = struct.pack("!BiIdd", 0, 0, 3, 0.0, 0.0)
+    data = b"".join([record(b"B", 0), *(record(b"R", 0, body) for body in reports), record(b"E", 0, end)])
+    data += record(b"Z", 5, b"{}")
+    (answer,), _ = batch_of(TASK).answers(records_of([data]))
+    assert [one.value for one in answer.settled[0][0]] == SUMS
+    for length in range(len(data)):
+        with pytest.raises(ValueError):
+            batch_of(TASK).answers(records_of([data[:length]]))
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        record(b"R", 0, b"L"),  # no child has begun
+        record(b"B", 0) + record(b"R", 0, b"L"),  # it has no end
+        record(b"B", 0) + record(b"R", 0, b"L") * 9,  # more reports than cases
+        record(b"B", 1),  # no such order
+        record(b"B", 0) + record(b"E", 0, b"short"),
+        record(b"F", 0, b"why") + record(b"B", 0),  # it was given up
+        record(b"A", 0),
+    ],
+)
+def test_records_that_no_sound_sandbox_writes_are_refused(records: bytes) -> None:
+    whole = records + record(b"Z", sum(1 for _ in whole_records(bytearray(records))))
+    with pytest.raises(ValueError):
+        batch_of(TASK).answers(records_of([whole]))
+
+
+def hello(**missing: str) -> bytes:
+    """What a zygote says of itself that lacks these walls."""
+    walls = dict.fromkeys(("no_new_privs", "landlock", "seccomp", "user"), "") | missing
+    return json.dumps({"walls": walls}).encode()
+
+
+def test_a_sandbox_says_which_walls_it_lacks() -> None:
+    assert inside(hello()).name == "jailed"
+    assert str(inside(hello(landlock="not in this kernel"))) == "confined (missing landlock: not in this kernel)"
+
+
+@pytest.mark.parametrize("text", [b"", b"{}", b"[]", b'{"walls": 3}'])
+def test_a_sandbox_that_does_not_say_so_is_refused(text: bytes) -> None:
+    with pytest.raises(ValueError):
+        inside(text)
+
+
+def test_walls_that_are_missing_in_the_cloud_are_announced_once(
+    server: E2BServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    low = Tier("confined", (("landlock", "not in this kernel"),))
+    monkeypatch.setattr(machine, "inside", lambda hello: low)
+    said = Said()
+    with open_box(server, said) as box:
+        box.run([TASK])
+        box.run([TASK])
+        assert box.inside == low
+    assert sum("missing landlock" in line for line in said) == 1
+
+
+def test_every_exception_of_the_sdk_is_mapped_by_name() -> None:
+    import e2b
+
+    expected = {
+        "SandboxNotRunningException": Kind.LOST,
+        "SandboxUnreachableException": Kind.LOST,
+        "SandboxNotFoundException": Kind.LOST,
+        "TimeoutException": Kind.LOST,
+        "RateLimitException": Kind.WAIT,
+        "ServiceBusyException": Kind.WAIT,
+        "AuthenticationException": Kind.AUTH,
+        "InvalidArgumentException": Kind.REFUSED,
+        "TemplateException": Kind.REFUSED,
+        "NotEnoughSpaceException": Kind.LOST,
+        "SandboxException": Kind.LOST,
+    }
+    from e2b import exceptions
+
+    assert {name: fault_of(getattr(exceptions, name)("x"), "y").kind for name in expected} == expected
+    assert fault_of(e2b.SandboxException("x", status_code=402), "y").kind is Kind.QUOTA
+    told = "you have reached the maximum number of concurrent E2B sandboxes (20)"
+    assert fault_of(e2b.RateLimitException(told), "y").kind is Kind.QUOTA
+
+
+# ---- money ----
+
+
+def test_no_more_lifetime_is_ordered_than_the_budget_allows(server: E2BServer) -> None:
+    with open_box(server, budget=100.0) as box:
+        box.run([TASK] * 40)
+        assert sum(body["timeout"] for body in server.created) <= 100
+        assert box.created == 2
+
+
+def test_a_spent_budget_is_told_once_and_fails_what_follows(server: E2BServer) -> None:
+    said = Said()
+    with open_box(server, said, budget=40.0) as box:
+        assert values(box.run([TASK])) == SUMS
+        box._pool._spent += 30.0
+        box.close()
+        said.clear()
+        assert [box.run([TASK]) for _ in range(2)] == [[(INFRA, INFRA)]] * 2
+    assert [line for line in said if "budget is spent" in line] == said[:1]
+    assert "e2b_budget" in said[0]
+
+
+def test_the_cost_is_shown_at_the_end(server: E2BServer) -> None:
+    said = Said()
+    with open_box(server, said) as box:
+        box.run([TASK])
+        assert 0 < box.seconds < 60
+    assert "1 sandboxes" in said[-1]
+    assert "of 36000 sandbox-seconds used" in said[-1]
+
+
+# ---- opening ----
+
+
+def test_without_a_key_the_message_names_it_and_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("E2B_API_KEY", raising=False)
+    with pytest.raises(BoxUnavailable, match=r"E2B_API_KEY.*selfplay\[e2b\]"):
+        E2BBox()
+
+
+def test_without_the_package_the_message_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("E2B_API_KEY", "x")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(BoxUnavailable, match=r"pip install \"selfplay\[e2b\]\""):
+        E2BBox()
+
+
+def test_a_key_that_is_refused_is_said_at_once_and_never_shown(
+    server: E2BServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("E2B_API_KEY", "e2b_5ecre7")
+    with pytest.raises(BoxUnavailable, match="refuses the key") as caught:
+        open_box(server)
+    assert "invalid API key" in str(caught.value)  # the server repeats it, the message does not
+    assert "e2b_5ecre7" not in str(caught.value)
+
+
+def test_the_fallback_judges_at_home_what_the_cloud_fails(server: E2BServer, home: LocalBox) -> None:
+    said = Said()
+    with SplitBox(open_box(server), home, fallback=True, announce=said) as box:
+        for _ in range(2):
+            server.faults += [("run", server_module.gone), ("run", server_module.gone)]
+            assert values(box.run([TASK])) == SUMS
+        assert (box.tier, box.fallen_back, len(said)) == ("e2b", 2, 1)
+    assert f"tier {home.tier}" in said[0]
+
+
+def test_a_cloud_that_is_down_at_the_start_leaves_the_local_box_or_a_clear_word(
+    server: E2BServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    down = server_module.status(503, Should_Retry="false")
+    server.faults += [("list", down), ("list", down)]
+    with pytest.raises(BoxUnavailable, match="cannot be used now"):
+        open_split(QUICK)
+    box = open_split(QUICK, fallback=True)
+    assert isinstance(box, LocalBox)
+    box.close()
+    assert "local sandbox instead" in capsys.readouterr().err
+
+
+def test_a_missing_key_is_never_fallen_back_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("E2B_API_KEY", raising=False)
+    with pytest.raises(BoxUnavailable, match="E2B_API_KEY"):
+        open_split(QUICK, fallback=True)
+
+
+def test_flags_open_the_cloud_for_programs_and_this_machine_for_references(server: E2BServer) -> None:
+    flags = ["--sandbox", "e2b", "--e2b-sandboxes", "3", "--e2b-budget", "none", "--output-dir", "runs/mine"]
+    box = open_box_of(from_flags(flags))
+    try:
+        assert isinstance(box, SplitBox)
+        assert isinstance(box.home, LocalBox)
+        settings = box.cloud.settings
+        assert (settings.size, settings.budget, settings.label, settings.internet) == (3, None, "mine", False)
+        assert server.requests == [("GET", "/v2/sandboxes")]
+    finally:
+        box.close()
+
+
+def test_local_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("E2B_API_KEY", raising=False)
+    assert Config().sandbox == "local"
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Callable[[str, str], str]:
+    def write(name: str, text: str) -> str:
+        (tmp_path / name).write_text(text)
+        return str(tmp_path / name)
+
+    return write
+
+
+def test_the_judge_command_judges_in_the_cloud(
+    server: E2BServer, files: Callable[[str, str], str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["--sandbox", "e2b", "--json", "--entry", "add", "--code", files("a.py", ADD), files("b.py", WRONG)]
+    tests = ["--tests", files("t.py", "assert add(1, 2) == 3"), "--reference", files("r.py", ADD + "  # ref")]
+    assert judge_command.main([*arguments, *tests]) == 1
+    said = json.loads(capsys.readouterr().out)
+    assert said["tier"] == "e2b"
+    assert [program["verdicts"] for program in said["programs"]] == [["passed"], ["failed"]]
+    assert server.alive == {}
+    assert b"# ref" not in b"".join(server.uploads)
+
+
+def test_the_judge_command_without_a_key_exits_3(
+    monkeypatch: pytest.MonkeyPatch, files: Callable[[str, str], str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("E2B_API_KEY", raising=False)
+    code, tests = files("a.py", ADD), files("t.py", "assert add(1, 2) == 3")
+    assert judge_command.main(["--sandbox", "e2b", "--entry", "add", "--code", code, "--tests", tests]) == 3
+    assert "E2B_API_KEY" in capsys.readouterr().err
+
+
+def test_execute_tests_takes_the_environment(server: E2BServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    from selfplay.judging import execute
+
+    execute._box.cache_clear()
+    outcome = execute_tests(ADD, "assert add(1, 2) == 3\nassert add(1, 1) == 3", environment="e2b")
+    assert (outcome.passed, outcome.failed) == (1, 1)
+    execute._box("e2b").close()
+    execute._box.cache_clear()
+    assert server.alive == {}
+    created = len(server.created)
+    assert validate_tests_against_solution(["assert add(1, 2) == 3"], ADD).passed == 1
+    assert len(server.created) == created

@@ -1,0 +1,151 @@
+"""Python's `==`, `<` and `in`, on trees."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import operator
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from selfplay.cases.equality import Mismatch, canonical, equal, member, order, truth
+from selfplay.cases.values import encode, load
+
+VALUES: list[Any] = [
+    *(None, True, False, 0, 1, 2, -1, 1.0, 0.0, -0.0, 0.5, 2**60, float(2**60), 10**400, math.inf, -math.inf, 1j),
+    *("", "a", "b", "1", [1], (1,), [1.0], [], (), [1, 2], [2], ["a"], [[1, 2], [3]], [{1, 2}], [{2, 1.0}], (1, "a")),
+    *(set(), frozenset(), {1}, {1.0}, frozenset([True]), {1, 2}, {2, 1, "a"}, {frozenset([1, frozenset([2])])}),
+    *({}, {1: 2}, {True: 2.0}, {"a": [1]}, {"a": [1], "b": 1}, {"b": True, "a": [1.0]}, {(1, 2): 3}, b"a"),
+    *(range(0), range(5, 5), range(1), range(0, 1, 5), range(3), range(0, 5, 2), range(0, 6, 2), range(3, 0, -1)),
+    *({frozenset([1.0, frozenset([2])])}, b"ab", {None}, [None], 1 + 0j, bytearray(b"a")),
+]  # fmt: skip
+
+
+def tree(value: object) -> Any:
+    return load(encode(value))
+
+
+def python(function: Callable[[], bool]) -> object:
+    try:
+        return function()
+    except (TypeError, ValueError):
+        return "raises"
+
+
+def ours(function: Callable[[], bool]) -> object:
+    try:
+        return function()
+    except Mismatch:
+        return "raises"
+
+
+def test_equality_is_pythons_on_all_pairs() -> None:
+    for a, b in itertools.product(VALUES, VALUES):
+        assert equal(tree(a), tree(b)) == (a == b), (a, b)
+
+
+@pytest.mark.parametrize("test", [operator.lt, operator.le, operator.gt, operator.ge])
+def test_order_is_pythons_on_all_pairs(test: Callable[[Any, Any], bool]) -> None:
+    for a, b in itertools.product(VALUES, VALUES):
+        assert ours(lambda: order(tree(a), tree(b), test)) == python(lambda: test(a, b)), (a, b)  # noqa: B023
+
+
+def test_membership_is_pythons_where_python_does_not_raise() -> None:
+    for a, b in itertools.product(VALUES, VALUES):
+        expected = python(lambda: a in b)  # noqa: B023
+        found = ours(lambda: member(tree(a), tree(b)))  # noqa: B023
+        assert found == expected or expected == "raises" or isinstance(a, complex), (a, b)
+
+
+def test_truth_is_pythons() -> None:
+    assert [truth(tree(value)) for value in VALUES] == [bool(value) for value in VALUES]
+
+
+def test_nan_and_opaque_values_equal_nothing() -> None:
+    for value in (math.nan, object()):
+        for wrapped in (value, [value], {1: value}):
+            assert not equal(tree(wrapped), tree(wrapped))
+    assert not equal(load('["s",["f","nan"]]'), load('["s",["f","nan"]]'))
+
+
+def test_keys_that_python_holds_equal_are_one_key() -> None:
+    assert equal(load('["d",[1,"a"],[true,"b"]]'), load('["d",[["f","1.0"],"b"]]'))
+    assert equal(load('["s",1,true,["f","1.0"]]'), load('["s",1]'))
+
+
+def test_items_that_collide_as_hashes_cost_no_more_than_others() -> None:
+    colliding = json.dumps(["s", *(["I", hex(i * (2**61 - 1))] for i in range(2**16, 2**16 + 60_000))])
+    start = time.perf_counter()
+    assert equal(load(colliding), load(colliding))
+    assert time.perf_counter() - start < 10
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "rel", "absolute", "expected"),
+    [
+        (1.0, 1.0 + 1e-9, 1e-6, 0.0, True),
+        (1.0, 1.1, 1e-6, 0.0, False),
+        (0.0, 1e-13, 0.0, 1e-12, True),
+        ([1.0, (2.0,)], [1.0000001, (2.0,)], 1e-6, 0.0, True),
+        ({"a": 1.0}, {"a": 1.0000001}, 1e-6, 0.0, True),
+        (math.nan, math.nan, 1e-6, 1.0, False),
+        (math.inf, math.inf, 1e-6, 0.0, True),
+        (math.inf, 1e308, 1e-2, 1.0, False),
+        (10**400, 10**400 + 1, 1e-6, 0.0, True),
+        (10**400, 1.0, 1e-6, 0.0, False),
+        (10**400, math.inf, 1e-6, 0.0, False),
+        (1 + 1j, 1 + 1.0000001j, 1e-6, 0.0, True),
+        ("a", "a", 1e-6, 0.0, True),
+        (None, 0, 1e-6, 1.0, False),
+    ],
+)
+def test_a_tolerance_reaches_into_sequences(a: object, b: object, rel: float, absolute: float, expected: bool) -> None:
+    assert equal(tree(a), tree(b), rel, absolute) is expected
+
+
+def test_one_text_stands_for_all_equal_values_and_no_others() -> None:
+    texts = [canonical(tree(value)) for value in VALUES]
+    for (a, one), (b, other) in itertools.product(zip(VALUES, texts, strict=True), repeat=2):
+        assert (one == other) == (a == b), (a, b)
+
+
+@pytest.mark.parametrize("value", [["l", ["list?", 1, 2]], ["l", ["tuple?", 1, 2]]])
+def test_whether_the_order_of_a_set_equals_a_list_is_nobodys_to_say(value: Any) -> None:
+    same = ["l", ["l" if value[1][0] == "list?" else "t", 2, 1]]
+    with pytest.raises(Mismatch):
+        equal(value, same)
+    with pytest.raises(Mismatch):
+        canonical(value)
+    assert not equal(value, ["l", [same[1][0], 1, 3]])
+    assert not equal(value, ["l", [same[1][0], 1]])
+
+
+def test_no_text_of_a_program_is_an_unordered_sequence() -> None:
+    for tag in ("list?", "tuple?", "keys", "items", "values", "iterator"):
+        with pytest.raises(ValueError, match="not canonical"):
+            load(json.dumps([tag, 1, 2]))
+
+
+def test_what_python_cannot_hash_is_in_no_set() -> None:
+    for container in ({1}, {1: 2}):
+        with pytest.raises(Mismatch):
+            member(tree([1]), tree(container))
+    assert member(tree({1}), tree({frozenset([1])}))
+
+
+def test_sequences_are_ordered_in_one_pass_however_deep() -> None:
+    def deep(value: int) -> Any:
+        made: Any = value
+        for _ in range(97):
+            made = ["l", made]
+        return made
+
+    begin = time.process_time()
+    for number in range(2_000):
+        assert order(deep(number), deep(number + 1), operator.lt)
+        assert not order(deep(number), deep(number), operator.lt)
+    assert time.process_time() - begin < 10
