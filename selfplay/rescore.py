@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from selfplay.printing import printable
 from selfplay.run.command import run_command
@@ -117,16 +117,17 @@ def _left_out(told: Rescored, torn: bool) -> Iterator[str]:
         yield f"step {told.incomplete} is not complete and left out: advantages need all groups of a step"
 
 
+_HEAD = """\
+                                          mean            spread     informative  rank correlation
+role          stage groups rewards   recorded  again  recorded  again   rec. again  rewards advantages"""
+_ROW = "{:<13} {:>5} {:>6} {:>7}   {:>8} {:>6}  {:>8} {:>6}  {:>5} {:>5}  {:>7} {:>10}"
+
+
 def _table(rows: Sequence[Row]) -> Iterator[str]:
-    line = "{:<13} {:>5} {:>6} {:>7}  {:>6} {:>6}  {:>6} {:>6}  {:>5} {:>5}  {:>7} {:>7}"
-    yield line.format("", "", "", "", "mean", "", "spread", "", "informative"[:5], "", "order of", "")[:88]
-    yield line.format(
-        *("role", "stage", "groups", "rewards", "record", "again", "record", "again", "rec.", "again"),
-        *("rewards", "advant."),
-    )
+    yield _HEAD
     for row in rows:
         sides = (row.recorded, row.again)
-        yield line.format(
+        yield _ROW.format(
             *(row.role, row.stage, row.groups, row.rewards),
             *(_number(side.mean) for side in sides),
             *(_number(side.spread) for side in sides),

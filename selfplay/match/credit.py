@@ -69,9 +69,7 @@ def with_advantages(
     return replace(match, suites=tuple(replace(s, advantages=of(s.conversation, own)) for s, own in pairs))
 
 
-def on_turns(
-    turns: Iterable[tuple[int, bool]], stages: Sequence[int], values: Values, mask_truncated: bool
-) -> Values:
+def on_turns(turns: Iterable[tuple[int, bool]], stages: Sequence[int], values: Values, mask_truncated: bool) -> Values:
     """The advantages of the trained `stages` laid on a conversation's turns, each given as (stage, truncated)."""
     by_stage = dict(zip(stages, values, strict=True))
     return tuple(None if mask_truncated and truncated else by_stage.get(stage) for stage, truncated in turns)
