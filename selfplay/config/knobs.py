@@ -76,8 +76,8 @@ class Knobs:
     ledger: Literal["full", "texts", "off"] = knob(
         "full",
         RUN,
-        "What episodes.jsonl keeps of every group: full, everything; texts, all but token ids and log-probabilities, a "
-        "third of the size; off, nothing, and the run cannot be scored again.",
+        "What episodes.jsonl keeps of every group: full, everything; texts, all but token ids and log-probabilities; "
+        "off, nothing, and the run cannot be scored again. Choose texts or off when the disk runs full.",
     )
     sample_every: int = knob(10, RUN, "Print one episode of every so many steps; 0 prints none.", low=0)
 

@@ -25,7 +25,7 @@ from selfplay.game.phases import Step
 from selfplay.game.problems import Problem
 from selfplay.judging.turns import WrittenTurn
 
-Origin = Literal["program", "recorded", "paid", "kept"]
+Origin = Literal["recorded", "paid", "kept"]
 KILLS: frozenset[Verdict | None] = frozenset(("failed", "error", "timeout"))
 
 Row = tuple[Verdict | None, ...]

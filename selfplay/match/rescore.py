@@ -230,12 +230,14 @@ class _Tally:
         self, line: int, match: Match, again: Match, role: Role, stages: Sequence[int]
     ) -> Iterator[Disagreement]:
         """The episodes of a group that may come to be shown, those that the two rules rank alike left out."""
+        if not self.shown:
+            return
         rewards = [[_mean(turns) for turns in trained_rewards(each, role, stages)] for each in (match, again)]
         standings = [_standings(own) for own in rewards]
         enough = self.found[-1].distance if len(self.found) == self.shown else 0.0
         for number, (one, two) in enumerate(zip(*standings, strict=True)):
             distance = abs(one - two)
-            if self.shown and distance > enough:
+            if distance > enough:
                 step, pair = match.step, (rewards[0][number], rewards[1][number])
                 about = (line, step.index, step.stage, role, match.problem.id, number)
                 yield Disagreement(distance, *about, pair, (one, two), tuple(excerpt(match, role, number, stages)))
