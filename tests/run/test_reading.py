@@ -17,6 +17,7 @@ from selfplay.run.folder import RunFolder, RunFolderError
 from selfplay.run.reading import Ledger, Lines, groups_of_steps, open_ledger, read_config
 from tests.match.groups import group, trained
 
+ROOT = Path(__file__).parents[2]
 MATCHES = [match for _, match in trained([group({"a": ("passed", "passed"), "b": ("failed", "passed")}, [{1: ["x"]}])])]
 
 
@@ -99,7 +100,7 @@ def test_memory_is_that_of_one_line_however_long_the_ledger(run: Path) -> None:
         "print(count, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)\n"
     )
     told = subprocess.run(
-        [sys.executable, "-c", code, str(run / "episodes.jsonl")], capture_output=True, text=True, check=True
+        [sys.executable, "-c", code, str(run / "episodes.jsonl")], cwd=ROOT, capture_output=True, text=True, check=True
     )
     count, mebibytes = map(int, told.stdout.split())
     assert count == 200
