@@ -17,8 +17,8 @@ import heapq
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
-from math import isnan, nan
+from itertools import groupby, islice
+from math import isfinite, isnan, nan
 
 import numpy as np
 
@@ -35,6 +35,7 @@ from selfplay.match.record import Match
 from selfplay.match.score import score
 
 EPISODES = 5  # that the two rules disagree on most, shown unless told otherwise
+MAX_GROUPS = 1 << 16  # of a step, whose rewards are held together
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,7 @@ class Disagreement:
     role: Role = field(compare=False)
     problem: str = field(compare=False)
     number: int = field(compare=False)
-    rewards: tuple[float, float] = field(compare=False)
+    rewards: tuple[float | None, float | None] = field(compare=False)
     standings: tuple[float, float] = field(compare=False)
     text: tuple[str, ...] = field(compare=False)
 
@@ -134,9 +135,13 @@ def rescore(
         if last is not None and step.index <= last:
             raise LedgerError(f"step {step.index} comes after step {last}: a ledger has the steps of one run in order")
         if incomplete is not None:
-            raise LedgerError(f"step {incomplete} lacks some of its groups, and others follow it: restore the ledger")
+            raise LedgerError(
+                f"step {incomplete} has other groups than metrics.jsonl says, and is not the last: restore both"
+            )
         last = step.index
-        judged = [tally.judged(line, match, own.rule) for line, match in matches]
+        judged = [tally.judged(line, match, own.rule) for line, match in islice(matches, MAX_GROUPS)]
+        if next(matches, None):
+            raise LedgerError(f"step {step.index} has more than {MAX_GROUPS} groups: no run plays as many")
         if groups and len(judged) != groups.get(step.index, len(judged)):
             incomplete = step.index
         else:
@@ -178,7 +183,9 @@ class _Tally:
         self.steps = self.groups = self.compared = self.differing = 0
 
     def judged(self, line: int, match: Match, own: RewardRule) -> _Judged:
-        """Scores one match under both rules."""
+        """Scores one match under both rules. Raises LedgerError where it has no rewards, as an evaluation's."""
+        if any(len(suite.rewards) != len(suite.turns) for suite in match.suites):
+            raise LedgerError(f"line {line}: its suites have no rewards; this is no match that a run trained on")
         [same], [again] = score([match], own), score([match], self.other.rule)
         pairs = list(zip(_rewards(match), _rewards(same), strict=True))
         stages = trained_stages(match.step, self.config.trained_stages)
@@ -238,14 +245,15 @@ class _Tally:
         for number, (one, two) in enumerate(zip(*standings, strict=True)):
             distance = abs(one - two)
             if distance > enough:
-                step, pair = match.step, (rewards[0][number], rewards[1][number])
+                step, pair = match.step, (_number(rewards[0][number]), _number(rewards[1][number]))
                 about = (line, step.index, step.stage, role, match.problem.id, number)
                 yield Disagreement(distance, *about, pair, (one, two), tuple(excerpt(match, role, number, stages)))
 
     def told(self, incomplete: int | None) -> Rescored:
         """The tables."""
         order = sorted(self.cells, key=lambda key: (key[0] != "generator", key[1]))
-        rows = tuple(_row(role, stage, self.cells[role, stage]) for role, stage in order)
+        with np.errstate(all="ignore"):  # a made-up ledger may hold numbers whose squares no float takes
+            rows = tuple(_row(role, stage, self.cells[role, stage]) for role, stage in order)
         counts = {"compared": self.compared, "differing": self.differing, "incomplete": incomplete}
         return Rescored(self.steps, self.groups, rows, tuple(self.found), **counts)
 
@@ -275,6 +283,11 @@ def _mean(turns: Values) -> float:
     return sum(known) / len(known) if known else nan
 
 
+def _number(value: float) -> float | None:
+    """None for what is none: JSON has no NaN."""
+    return float(value) if isfinite(value) else None
+
+
 def _standings(rewards: Sequence[float]) -> list[float]:
     """Each reward less the group's mean, by its deviation; 0 where nothing is known or all are alike."""
     known = [each for each in rewards if not isnan(each)]
@@ -295,7 +308,9 @@ def _row(role: Role, stage: int, cell: _Cell) -> Row:
 
 def _side(rewards: np.ndarray, informative: float) -> Side:
     known = rewards[~np.isnan(rewards)]
-    return Side(float(known.mean()), float(known.std()), informative) if len(known) else Side(None, None, informative)
+    return (
+        Side(_number(known.mean()), _number(known.std()), informative) if len(known) else Side(None, None, informative)
+    )
 
 
 def _order(one: np.ndarray, two: np.ndarray) -> float | None:
@@ -304,7 +319,7 @@ def _order(one: np.ndarray, two: np.ndarray) -> float | None:
     a, b = _ranks(one[both]), _ranks(two[both])
     if len(a) < 2 or not a.std() or not b.std():
         return None
-    return float(np.corrcoef(a, b)[0, 1])
+    return _number(np.corrcoef(a, b)[0, 1])
 
 
 def _ranks(values: np.ndarray) -> np.ndarray:

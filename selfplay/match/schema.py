@@ -184,7 +184,9 @@ def _said(value: Any) -> str:
 
 def _unfit(record: Mapping[str, Any]) -> str:
     """Where the parts of a record that has the right shape do not fit together."""
-    chains, suites, cases = record["chains"], record["suites"], len(record["cases"])
+    step, chains, suites, cases = record["step"], record["chains"], record["suites"], len(record["cases"])
+    if step["played"] != sorted(set(step["played"])) or step["stage"] not in step["played"]:
+        return f"step.played is {step['played'][:10]}, where stages in order are due, {step['stage']} among them"
     written = [turn for suite in suites for turn in suite["written"]]
     rows = [*record["programs"], *(each["verdicts"] for each in (*record["targets"], *record["outside"]))]
     work = (len(rows) + len(suites) + 1) * (cases + sum(len(turn["cases"]) for turn in written))

@@ -122,6 +122,26 @@ def test_an_episode_that_infrastructure_took_is_in_no_figure() -> None:
     assert row.again.mean == pytest.approx((0.25 + 0.0) / 2)
 
 
+def test_an_episode_that_one_rule_cannot_pay_is_shown_without_that_reward() -> None:
+    """The default rule needs the exam, of which infrastructure took all; shifted has the problem's own test."""
+    half: tuple[Verdict, ...] = ("passed", "infra_error", "infra_error", "infra_error")
+    told = again(trained([played(GENERATOR, (RIGHT, WRONG, half))]), "shifted")
+    assert {each.number: each.rewards[0] for each in told.disagreements}[2] is None
+
+
+def test_a_match_that_was_never_paid_is_refused() -> None:
+    with pytest.raises(LedgerError, match="line 1: its suites have no rewards"):
+        again([(1, played(GENERATOR))], "shifted")
+
+
+def test_numbers_too_large_for_figures_give_none(recwarn: pytest.WarningsRecorder) -> None:
+    [(line, match)] = trained([played(GENERATOR)])
+    huge = replace(match, chains=tuple(replace(chain, reward=1e300 * i) for i, chain in enumerate(match.chains)))
+    [row] = again([(line, huge)], "shifted").rows
+    assert row.recorded.spread is None
+    assert not recwarn.list
+
+
 def test_a_last_step_that_lacks_groups_is_left_out_and_named() -> None:
     lines, config = trained(BOTH), configure()
     told = rescore(lines, config, scoring("shifted", None, config), {0: 2, 1: 1, 2: 32})
@@ -130,7 +150,7 @@ def test_a_last_step_that_lacks_groups_is_left_out_and_named() -> None:
 
 def test_an_earlier_step_that_lacks_groups_is_refused() -> None:
     lines, config = trained(BOTH), configure()
-    with pytest.raises(LedgerError, match="step 0 lacks some of its groups"):
+    with pytest.raises(LedgerError, match=r"step 0 has other groups than metrics\.jsonl says"):
         rescore(lines, config, scoring("shifted", None, config), {0: 3})
 
 

@@ -74,6 +74,11 @@ def spoilt(change: Callable[[dict[str, Any]], object]) -> str:
         (lambda r: r["programs"][0].__setitem__(1, "fine"), "programs[0][1] is 'fine', where verdict or null is due"),
         (lambda r: r["programs"][0].__setitem__(1, ["failed"]), "programs[0][1] is a list"),
         (lambda r: r["step"].update(stage=6), "step.stage is 6, where stage is due"),
+        (
+            lambda r: r["step"].update(played=[2, 3, 4, 5]),
+            "step.played is [2, 3, 4, 5], where stages in order are due, 1",
+        ),
+        (lambda r: r["step"].update(played=[1, 1]), "step.played is [1, 1]"),
         (lambda r: r["suites"][0].update(reads=5), "a suite reads chain 5, where there are 2"),
         (lambda r: r["suites"][0].update(reads=-1), "a suite reads chain -1"),
         (lambda r: r["chains"][0].update(turns=[99] * 5), "a turn beyond the 20"),
