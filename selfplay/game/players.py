@@ -29,14 +29,6 @@ class Request:
     ids: tuple[int, ...]
 
 
-def by_role(requests: Sequence[Request]) -> dict[Role, list[int]]:
-    """The places of each role's requests, for players that serve one role at a time."""
-    places: dict[Role, list[int]] = {}
-    for place, request in enumerate(requests):
-        places.setdefault(request.key.role, []).append(place)
-    return places
-
-
 @dataclass(frozen=True, slots=True)
 class Completion:
     """Sampled `ids` (with the end of turn if it was sampled) and their log-probabilities, one per id."""
@@ -44,6 +36,17 @@ class Completion:
     ids: tuple[int, ...]
     logprobs: tuple[float, ...]
     truncated: bool
+
+
+def role_by_role(
+    requests: Sequence[Request], complete: Callable[[Role, list[Request]], Sequence[Completion]]
+) -> list[Completion]:
+    """`complete` called once for each role with its requests, in order: for players that serve one role at a time."""
+    done: dict[int, Completion] = {}
+    for role in dict.fromkeys(request.key.role for request in requests):
+        places = [place for place, request in enumerate(requests) if request.key.role == role]
+        done |= zip(places, complete(role, [requests[place] for place in places]), strict=True)
+    return [done[place] for place in range(len(requests))]
 
 
 class Chat(Protocol):
