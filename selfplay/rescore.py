@@ -25,11 +25,6 @@ if TYPE_CHECKING:
 SAME, DIFFERENT = 0, 1
 
 
-def rescore(run: str | Path, rewards: str | None = None, advantages: str | None = None, shown: int = 5) -> Rescored:
-    """A run's ledger scored again; None: the run's own rule, or advantages. Raises SelfplayError."""
-    return _rescored(Path(run), rewards, advantages, shown)[0]
-
-
 def _rescored(
     run: Path, rewards: str | None, advantages: str | None, shown: int
 ) -> tuple[Rescored, Config, Scoring, bool]:
@@ -69,10 +64,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _count(text: str) -> int:
-    value = int(text)
-    if not 0 <= value <= 1000:
-        raise ValueError
-    return value
+    if not text.isdecimal() or int(text[:9]) > 1000:
+        raise argparse.ArgumentTypeError(f"{text!r}: give a number from 0 to 1000")
+    return int(text)
 
 
 def _sides(config: Config, other: Scoring) -> dict[str, dict[str, str]]:

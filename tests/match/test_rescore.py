@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import random
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from math import sqrt
 from typing import Any
 
@@ -13,7 +15,7 @@ from selfplay.cases.case import Verdict
 from selfplay.config import configure
 from selfplay.errors import UnknownName
 from selfplay.game.phases import Step
-from selfplay.match.ledger import LedgerError
+from selfplay.match.ledger import LedgerError, from_json, to_json
 from selfplay.match.record import Match
 from selfplay.match.rescore import Rescored, rescore, scoring
 from tests.match.groups import group, trained
@@ -165,3 +167,36 @@ def test_an_unknown_rule_is_named_with_the_nearest() -> None:
         scoring("shifty", None, configure())
     with pytest.raises(UnknownName, match="unknown advantage 'grup'"):
         scoring(None, "grup", configure())
+
+
+VALUES = (None, True, -1, 0, 1, 7, 2.5, 1e300, "", "failed", "generator", [], [0], {}, [[]], [None])
+
+
+def spoilt(value: Any, rng: random.Random) -> Any:
+    """A copy with something in it replaced, removed or repeated."""
+    if isinstance(value, dict) and value and rng.random() < 0.95:
+        name = rng.choice(list(value))
+        return {key: spoilt(each, rng) if key == name else each for key, each in value.items()}
+    if isinstance(value, list) and value and rng.random() < 0.9:
+        at = rng.randrange(len(value))
+        turn = rng.random()
+        middle = [] if turn < 0.1 else [value[at]] * 2 if turn < 0.2 else [spoilt(value[at], rng)]
+        return [*value[:at], *middle, *value[at + 1 :]]
+    return rng.choice(VALUES)
+
+
+@pytest.mark.filterwarnings("error")
+def test_whatever_stands_in_a_ledger_it_is_scored_or_refused_in_words() -> None:
+    rng, config = random.Random(0), configure({"advantages": "running"})
+    records = [to_json(match) for _, match in trained(BOTH, advantages="running")]
+    refused = 0
+    for _ in range(500):
+        changed = [spoilt(records[0], rng), *records[1:]]
+        try:
+            lines = [(line, from_json(record)) for line, record in enumerate(changed, 1) if isinstance(record, dict)]
+            told = rescore(lines, config, scoring("shifted", "group_std", config))
+            json.dumps(asdict(told), allow_nan=False)
+        except LedgerError as error:
+            assert str(error).isprintable()
+            refused += 1
+    assert 100 < refused < 500
