@@ -24,6 +24,7 @@ KINDS: Mapping[str, Callable[[Any], bool]] = {
     "text": lambda value: isinstance(value, str),
     "boolean": lambda value: isinstance(value, bool),
     "integer": lambda value: type(value) is int,
+    "count": lambda value: type(value) is int and 0 <= value < 2**53,
     "number": lambda value: type(value) in (int, float) and abs(value) < 2**1023,  # not NaN, and a float takes it
     "stage": lambda value: type(value) is int and value in STAGE_IDS,
     "verdict": lambda value: isinstance(value, str) and value in _VERDICTS,
@@ -70,7 +71,7 @@ RECORD: Mapping[str, Any] = {
         "raises": ["text"],
         "baseline_tests": [{"source": "text or null", "input": "text or null", "output": "text or null"}],
     },
-    "asked": "integer",
+    "asked": "count",
     "chains": [_CHAIN],
     "outside": [{**_CHAIN, "verdicts": ["verdict or null"]}],
     "suites": [
@@ -84,8 +85,8 @@ RECORD: Mapping[str, Any] = {
                 {
                     "stage": "stage",
                     "critique": "text",
-                    "salvaged": "integer",
-                    "dropped": "integer",
+                    "salvaged": "count",
+                    "dropped": "count",
                     "cases": [
                         {
                             "case": "integer",

@@ -73,6 +73,7 @@ def spoilt(change: Callable[[dict[str, Any]], object]) -> str:
         (lambda r: r["chains"][0].update(reward=10**400), "chains[0].reward is a number of many digits"),
         (lambda r: r["programs"][0].__setitem__(1, "fine"), "programs[0][1] is 'fine', where verdict or null is due"),
         (lambda r: r["programs"][0].__setitem__(1, ["failed"]), "programs[0][1] is a list"),
+        (lambda r: r["suites"][0]["written"][0].update(dropped=-1), "written[0].dropped is -1, where count is due"),
         (lambda r: r["step"].update(stage=6), "step.stage is 6, where stage is due"),
         (
             lambda r: r["step"].update(played=[2, 3, 4, 5]),
