@@ -9,7 +9,7 @@ is written (conditions.py). Steps that change nothing for any result are dropped
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from selfplay.cases.equality import Mismatch, canonical
@@ -207,3 +207,12 @@ def _alternatives(parts: list[Term]) -> list[Term]:
             return parts
         values += tree[1:] if part[1] == "in" else [tree]
     return [make("in", subject, ("data", dump(["l", *values])))] if subject else parts
+
+
+def calls_of(term: Term) -> Iterator[str]:
+    """The arguments of the calls in a term."""
+    if term[0] == "result":
+        yield term[1]
+    for part in term[1:]:
+        if isinstance(part, tuple) and part:
+            yield from calls_of(part if isinstance(part[0], str) else ("", *part))

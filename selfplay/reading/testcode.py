@@ -12,14 +12,13 @@ import builtins
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
-from selfplay.reading.budget import FUNCTION_STEPS, Budget, NotReadable, module_steps
+from selfplay.reading.budget import FUNCTION_STEPS, Budget, module_steps
 from selfplay.reading.copies import without_copies
 from selfplay.reading.expressions import ERRORS
 from selfplay.reading.fixtures import Fixtures, arguments_of, is_fixture
 from selfplay.reading.interpret import Function, Scope
-from selfplay.reading.known import Native
+from selfplay.reading.native import Native
 from selfplay.reading.opaque import Spoiled
 from selfplay.reading.pytests import (
     ASSUMED,
@@ -31,9 +30,10 @@ from selfplay.reading.pytests import (
     is_test_class,
     module_value,
 )
-from selfplay.reading.refusals import refusal, refuse, why
+from selfplay.reading.refusals import NotReadable, refusal, refuse, why
 from selfplay.reading.stating import Full, Stated
 from selfplay.reading.unittests import Base, TestSelf
+from selfplay.reading.unknown import Arguments, Keywords, Value
 
 MAX_TEXT = 1 << 20
 COLLECTED = 10  # steps of taking a test from a class: others inherit it
@@ -74,13 +74,13 @@ class Module(Fixtures):
         self._lineages: dict[ast.ClassDef, list[ast.ClassDef]] = {}
         self.loose: list[Unit] = []
         self.empty: list[Unit] = []  # statements that state nothing
-        self.brought: dict[str, Any] = {}
+        self.brought: dict[str, Value] = {}
         self.brought = self._brought(helpers)
         self.globals.names.update(self.brought)
         if entry_point:
             self.globals.names[entry_point] = self.entry
 
-    def _brought(self, helpers: str) -> dict[str, Any]:
+    def _brought(self, helpers: str) -> dict[str, Value]:
         """The functions that the problem brings, to be called on known values."""
         if not helpers.strip():
             return {}
@@ -298,7 +298,7 @@ class Module(Fixtures):
             scope.names.setdefault(argument, self.value(default, self.globals))
         self.run(node.body, scope)
 
-    def _marks(self, lineage: list[ast.ClassDef]) -> list[Any]:
+    def _marks(self, lineage: list[ast.ClassDef]) -> list[Value]:
         """The marks of a test's class and module."""
         marks = [self.value(decorator, self.globals) for owner in lineage for decorator in owner.decorator_list]
         everywhere = self.globals.names.get("pytestmark", [])
@@ -306,12 +306,12 @@ class Module(Fixtures):
 
     # ---- names ----
 
-    def assign(self, name: str, value: Any, scope: Scope) -> None:
+    def assign(self, name: str, value: Value, scope: Scope) -> None:
         if name == self.entry.name and value is not self.entry:
             refuse("patched", name)
         super().assign(name, value, scope)
 
-    def bind(self, target: ast.expr, value: Any, scope: Scope) -> None:
+    def bind(self, target: ast.expr, value: Value, scope: Scope) -> None:
         if isinstance(target, ast.Attribute):
             owner = self.value(target.value, scope)
             if isinstance(owner, TestSelf):
@@ -319,16 +319,16 @@ class Module(Fixtures):
                 return
         super().bind(target, value, scope)
 
-    def call(self, node: ast.Call, scope: Scope) -> Any:
+    def _on_call(self, node: ast.Call, scope: Scope) -> Value:
         try:
-            return super().call(node, scope)
+            return super()._on_call(node, scope)
         except NotReadable as error:
             name = node.func.id if isinstance(node.func, ast.Name) else ""
             if not name or hasattr(builtins, name) or error.detail != f"the name {name!r} is not defined":
                 raise
             refuse("undefined", self.entry.name, name=name)
 
-    def on_import(self, node: ast.Import | ast.ImportFrom, scope: Scope) -> None:
+    def _on_import(self, node: ast.Import | ast.ImportFrom, scope: Scope) -> None:
         self.budget.spend(sum(2 + len(alias.name) // 16 for alias in node.names))
         for alias in node.names:
             if isinstance(node, ast.Import):
@@ -346,7 +346,7 @@ class Module(Fixtures):
         if self.entry not in getattr(found, "names", {}).values():
             refuse("patched", self.entry.name)
 
-    def apply(self, function: Any, arguments: list[Any], keywords: dict[str, Any] | None = None) -> Any:
+    def apply(self, function: Value, arguments: Arguments, keywords: Keywords | None = None) -> Value:
         if isinstance(function, Native) and function.name == "raises":
             return self.expect_raises(arguments, dict(keywords or {}))
         if isinstance(function, Native) and function.name in ("param", "approx", "callable", "hasattr"):

@@ -11,7 +11,7 @@ import pytest
 
 from selfplay.reading import costs, read_cases
 from selfplay.reading.budget import FUNCTION_STEPS, MODULE_STEPS, Budget, Lazy, NotReadable, module_steps
-from selfplay.reading.interpret import Evaluator, ModuleNames, Scope
+from selfplay.reading.interpret import Interpreter, ModuleNames, Scope
 from selfplay.reading.known import BUILTINS, Native, Offered
 from selfplay.reading.methods import METHODS, MODULES
 
@@ -33,8 +33,8 @@ STEPS = 60_000  # a tenth of what a function may spend: what is not paid for tak
 def evaluated(expression: str, before: str = "") -> object:
     """The value of `expression` within few steps, behind statements that may take many."""
     scope = Scope({name: ModuleNames(name, names) for name, names in MODULES.items()})
-    Evaluator(Budget(100 * STEPS)).run(ast.parse(before).body, scope)
-    return Evaluator(Budget(STEPS)).value(ast.parse(expression, mode="eval").body, scope)
+    Interpreter(Budget(100 * STEPS)).run(ast.parse(before).body, scope)
+    return Interpreter(Budget(STEPS)).value(ast.parse(expression, mode="eval").body, scope)
 
 
 def tables() -> list[Mapping[str, object]]:
@@ -135,11 +135,11 @@ def test_what_would_take_long_or_much_memory_is_refused(expression: str, before:
 )
 def test_what_is_held_at_once_follows_from_the_steps(expression: str) -> None:
     scope = Scope()
-    Evaluator(Budget(100 * STEPS)).run(ast.parse(LONG).body, scope)
+    Interpreter(Budget(100 * STEPS)).run(ast.parse(LONG).body, scope)
     tracemalloc.start()
     try:
         with pytest.raises(NotReadable, match="steps"):
-            Evaluator(Budget(STEPS)).value(ast.parse(expression, mode="eval").body, scope)
+            Interpreter(Budget(STEPS)).value(ast.parse(expression, mode="eval").body, scope)
         assert tracemalloc.get_traced_memory()[1] < 100 * STEPS
     finally:
         tracemalloc.stop()

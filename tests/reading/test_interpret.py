@@ -8,11 +8,11 @@ import time
 import pytest
 
 from selfplay.judging.domain import fits_annotations
-from selfplay.reading.interpret import Evaluator, NotReadable, Scope, holds
+from selfplay.reading.interpret import Interpreter, NotReadable, Scope, holds
 
 
 def value(text: str, **names: object) -> object:
-    return Evaluator().value(ast.parse(text, mode="eval").body, Scope(dict(names)))
+    return Interpreter().value(ast.parse(text, mode="eval").body, Scope(dict(names)))
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def value_of_math() -> object:
 )
 def test_what_is_not_known_is_refused(text: str) -> None:
     with pytest.raises(NotReadable):
-        Evaluator().budget.weigh(value(text))
+        Interpreter().budget.weigh(value(text))
 
 
 def test_contracts_are_conditions_on_the_arguments() -> None:
