@@ -52,6 +52,7 @@ class Budget:
         self.floor = max(0, self.left - steps)
 
     def spend(self, steps: int = 1) -> None:
+        """Pay for what follows; refuses what more than is left would be needed for."""
         if steps > self.left - self.floor:
             raise NotReadable("budget", "it takes too many steps to evaluate; write smaller arguments or shorter loops")
         self.left -= steps

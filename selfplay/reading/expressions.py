@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, TypeAlias
 
 from selfplay.reading.budget import Budget, bits
 from selfplay.reading.costs import width
 from selfplay.reading.known import BUILTINS
 from selfplay.reading.methods import method
-from selfplay.reading.names import BoundMethod, Function, Scope
+from selfplay.reading.names import BoundMethod, Function, Scope, defaults_of
 from selfplay.reading.native import Native
 from selfplay.reading.operators import COMPARISONS, binary, compare, unary
 from selfplay.reading.refusals import NotReadable
@@ -127,35 +127,25 @@ class Expressions:
         return unary(self.budget, type(node.op), value)
 
     def _on_boolean(self, node: ast.BoolOp, scope: Scope) -> Value:
-        """`and` / `or` with Python's shortcuts; at most one part may be unknown, and it must decide."""
+        """`and` / `or` with Python's shortcuts."""
         stop = type(node.op) is ast.Or
         value: Value = None
-        unknown: list[Value] = []
         for part in node.values:
             value = self.value(part, scope)
-            if isinstance(value, Unknown):
-                unknown.append(value)
-            elif bool(value) == stop:
+            if self.truth(value) == stop:
                 break
-        if not unknown:
-            return value
-        if len(unknown) > 1 or (not isinstance(value, Unknown) and bool(value) == stop):
-            raise NotReadable("compound", "several conditions in one assertion")
-        return unknown[0]
+        return value
 
     def _on_comparison(self, node: ast.Compare, scope: Scope) -> Value:
-        left = self.value(node.left, scope)
-        results: list[Value] = []
+        """A chain goes on as long as its comparisons hold."""
+        left, found = self.value(node.left, scope), True
         for op, other in zip(node.ops, node.comparators, strict=True):
             right = self.value(other, scope)
-            results.append(self.compare(COMPARISONS[type(op)], left, right))
-            if results[-1] is False:
-                return False
+            found = self.truth(self.compare(COMPARISONS[type(op)], left, right))
+            if not found:
+                break
             left = right
-        unknown = [result for result in results if isinstance(result, Unknown)]
-        if len(unknown) > 1:
-            raise NotReadable("compound", "a chained comparison")
-        return unknown[0] if unknown else results[-1]
+        return found
 
     def compare(self, name: str, a: Value, b: Value) -> Value:
         """Two values under a comparison, by its name in COMPARISONS."""
@@ -197,16 +187,8 @@ class Expressions:
     def function(self, node: ast.FunctionDef | ast.Lambda, scope: Scope) -> Function:
         """A helper or a lambda, its defaults evaluated where it is defined."""
         spec = node.args
-        positional = [*spec.posonlyargs, *spec.args]
-        self.budget.spend(len(positional) + len(spec.kwonlyargs) + 3)
-        defaults = {
-            argument.arg: self.value(default, scope)
-            for argument, default in zip(positional[len(positional) - len(spec.defaults) :], spec.defaults, strict=True)
-        }
-        for argument, default in zip(spec.kwonlyargs, spec.kw_defaults, strict=True):
-            if default is not None:
-                defaults[argument.arg] = self.value(default, scope)
-        return Function(node, scope, defaults)
+        self.budget.spend(len(spec.posonlyargs) + len(spec.args) + len(spec.kwonlyargs) + 3)
+        return Function(node, scope, {name: self.value(default, scope) for name, default in defaults_of(spec)})
 
     def _on_joined(self, node: ast.JoinedStr, scope: Scope) -> str:
         parts: list[Data] = [self.value(part, scope) for part in node.values]
@@ -246,11 +228,14 @@ class Expressions:
             yield
             return
         first = generators[0]
-        for item in self.budget.each(self.value(first.iter, scope)):
+        for item in self._each(first, scope):
             self.budget.spend()
             self.bind(first.target, item, scope)
             if all(self.truth(self.value(condition, scope)) for condition in first.ifs):
                 yield from self._bindings(generators[1:], scope)
+
+    def _each(self, generator: ast.comprehension, scope: Scope) -> Iterable[Value]:
+        return self.budget.each(self.value(generator.iter, scope))
 
     def _on_call(self, node: ast.Call, scope: Scope) -> Value:
         function = self.value(node.func, scope)
@@ -294,8 +279,7 @@ class Expressions:
 Expressions.handlers = {
     ast.Constant: Expressions._on_constant,
     ast.Name: Expressions._on_name,
-    ast.List: Expressions._on_sequence,
-    ast.Tuple: Expressions._on_sequence,
+    **dict.fromkeys((ast.List, ast.Tuple), Expressions._on_sequence),
     ast.Set: Expressions._on_set,
     ast.Dict: Expressions._on_dictionary,
     ast.BinOp: Expressions._on_binary,
@@ -309,9 +293,6 @@ Expressions.handlers = {
     ast.Lambda: Expressions.function,
     ast.JoinedStr: Expressions._on_joined,
     ast.FormattedValue: Expressions._on_formatted,
-    ast.ListComp: Expressions._on_comprehension,
-    ast.SetComp: Expressions._on_comprehension,
-    ast.DictComp: Expressions._on_comprehension,
-    ast.GeneratorExp: Expressions._on_comprehension,
-    ast.Call: lambda ev, node, scope: ev._on_call(node, scope),  # a subclass overrides it
+    **dict.fromkeys((ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp), Expressions._on_comprehension),
+    ast.Call: lambda interpreter, node, scope: interpreter._on_call(node, scope),  # a subclass overrides it
 }

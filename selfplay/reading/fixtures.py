@@ -36,6 +36,7 @@ class Request(Unknown):
 
 
 def is_fixture(node: ast.stmt) -> bool:
+    """Whether a statement defines a fixture."""
     return isinstance(node, ast.FunctionDef) and any(dotted(one).endswith("fixture") for one in node.decorator_list)
 
 

@@ -56,6 +56,7 @@ class Interpreter(Expressions):
             raise NotReadable("unsupported", f"an assignment to {type(target).__name__}")
 
     def assign(self, name: str, value: Value, scope: Scope) -> None:
+        """Bind one name in a scope."""
         scope.names[name] = value
 
     def _unpack(self, targets: Sequence[ast.expr], value: Value, scope: Scope) -> None:

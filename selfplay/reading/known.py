@@ -73,7 +73,8 @@ def _tuple(budget: Budget, apply: Apply, arguments: Arguments, keywords: Keyword
 
 
 @native(BUILTINS, "set")
-def set_of(budget: Budget, apply: Apply, arguments: Arguments, keywords: Keywords) -> Data:
+def set_of(budget: Budget, apply: Apply, arguments: Arguments, keywords: Keywords) -> set[Data]:
+    """set(items)"""
     items = budget.items(only(arguments, keywords))
     budget.made(len(items), 64)
     return set(budget.keys(budget.weigh(items)))
@@ -159,7 +160,8 @@ _NUMBERS = frozenset({int, float, bool, complex})
 
 
 @native(BUILTINS, "sorted")
-def sorted_items(budget: Budget, apply: Apply, arguments: Arguments, keywords: Keywords) -> Data:
+def sorted_items(budget: Budget, apply: Apply, arguments: Arguments, keywords: Keywords) -> list[Data]:
+    """sorted(items, key=None, reverse=False); the key is called once for each item."""
     items = budget.items(arguments[0])
     key, reverse = keywords.get("key"), bool(keywords.get("reverse", False))
     comparisons = len(items).bit_length() // 4 + 1  # that each item takes part in, as multiples of looking through it

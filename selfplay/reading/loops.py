@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from typing import TypeAlias, TypeGuard
 
 from selfplay.reading.interpret import Flow, Scope
-from selfplay.reading.normal import Term, make
+from selfplay.reading.normal import Term, comprehension_of, make
 from selfplay.reading.opaque import NODE_STEPS, names_of, spoil
 from selfplay.reading.refusals import refusal, refuse
-from selfplay.reading.symbolic import Symbolic, comprehension_of
+from selfplay.reading.symbolic import Symbolic
 from selfplay.reading.symbols import Result, connected
 from selfplay.reading.unknown import Unknown, Value, denied
 

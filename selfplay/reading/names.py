@@ -71,6 +71,14 @@ class Function:
         return Scope(inner, self.scope)
 
 
+def defaults_of(spec: ast.arguments) -> list[tuple[str, ast.expr]]:
+    """The parameters that have a default, each with its expression."""
+    positional = [argument.arg for argument in (*spec.posonlyargs, *spec.args)]
+    given = list(zip(positional[len(positional) - len(spec.defaults) :], spec.defaults, strict=True))
+    named = zip(spec.kwonlyargs, spec.kw_defaults, strict=True)
+    return [*given, *((argument.arg, default) for argument, default in named if default is not None)]
+
+
 class BoundMethod(Unknown):
     """A method of plain data, before it is called."""
 

@@ -30,7 +30,8 @@ class Spoiled(Unknown):
         self.error = error
 
     @classmethod
-    def of(cls, kind: str, entry: str = "the function under test", **facts: Value) -> Spoiled:
+    def of(cls, kind: str, entry: str = "the function under test", **facts: object) -> Spoiled:
+        """One whose refusal is of this kind (refusals.py)."""
         return cls(refusal(kind, entry, **facts))
 
     def refuse(self) -> NoReturn:

@@ -180,12 +180,12 @@ PACKAGES = words(
 )
 
 
-def approx(budget: Budget, apply: Apply, arguments: Arguments, keywords: Keywords) -> Value:
+def _approx(budget: Budget, apply: Apply, arguments: Arguments, keywords: Keywords) -> Value:
     given = dict(zip(("expected", "rel", "abs"), arguments, strict=False)) | dict(keywords)
     return Approx(given["expected"], given.get("rel"), given.get("abs"))
 
 
-def param(budget: Budget, apply: Apply, arguments: Arguments, keywords: Keywords) -> Parameters:
+def _param(budget: Budget, apply: Apply, arguments: Arguments, keywords: Keywords) -> Parameters:
     marks = keywords.get("marks", ())
     return Parameters(arguments, list(marks) if isinstance(marks, (list, tuple)) else [marks])
 
@@ -229,6 +229,7 @@ def is_check(node: ast.FunctionDef) -> bool:
 
 
 def is_test_class(node: ast.ClassDef) -> bool:
+    """Whether pytest or unittest looks for tests in a class, its bases in the file left aside."""
     return node.name.startswith("Test") or any(dotted(base).endswith("TestCase") for base in node.bases)
 
 
@@ -239,6 +240,7 @@ def asserts(node: ast.Call) -> bool:
 
 
 def holds_assertions(node: ast.stmt) -> bool:
+    """Whether a statement holds an assertion, however deep."""
     return any(
         isinstance(inner, ast.Assert) or (isinstance(inner, ast.Call) and asserts(inner)) for inner in ast.walk(node)
     )
@@ -254,6 +256,7 @@ def fails(node: ast.stmt) -> bool:
 
 
 def does_nothing(node: ast.stmt) -> bool:
+    """`pass`, `return`, `assert True`."""
     if isinstance(node, ast.Assert):
         return isinstance(node.test, ast.Constant) and bool(node.test.value)
     return isinstance(node, ast.Pass) or (isinstance(node, ast.Return) and node.value is None)
@@ -263,9 +266,9 @@ TESTING: dict[str, dict[str, Value]] = {
     "pytest": {
         "mark": Marker(),
         "fixture": Marker("fixture"),
-        "approx": Native("approx", approx),
+        "approx": Native("approx", _approx),
         "raises": Native("raises", _in_expression),
-        "param": Native("param", param),
+        "param": Native("param", _param),
         "skip": Stop("skip"),
         "xfail": Stop("xfail"),
         "fail": Stop("fails"),

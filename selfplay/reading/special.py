@@ -73,9 +73,10 @@ def near(a: Data, b: Data, rel: Data, abs: Data, how: str = "approx") -> Result 
     numbers from 0 on.
     """
     result, other = (a, b) if isinstance(a, Result) else (b, a)
-    tolerance = (rel, abs)
-    if not all(isinstance(part, (int, float)) and math.isfinite(part) and part >= 0 for part in tolerance):
-        refuse("tolerance", result.entry.name, tolerance=tolerance)
+    if not all(isinstance(part, (int, float)) for part in (rel, abs)):
+        refuse("tolerance", result.entry.name, tolerance="what is no number")
+    if not all(math.isfinite(part) and part >= 0 for part in (rel, abs)):
+        refuse("tolerance", result.entry.name, tolerance=(rel, abs))
     if isinstance(other, Result) and other.term == result.term:
         refuse("same_call", result.entry.name)
     return result.then(how, other, float(rel), float(abs))

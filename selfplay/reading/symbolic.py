@@ -6,13 +6,13 @@ Where an expression meets a result it becomes a term about it (symbols.py). Stat
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from selfplay.reading.expressions import Expressions
 from selfplay.reading.interpret import Function, Interpreter, Scope
 from selfplay.reading.names import BoundMethod
 from selfplay.reading.native import Native
-from selfplay.reading.normal import Term, make
+from selfplay.reading.normal import Term, comprehension_of, make
 from selfplay.reading.opaque import Spoiled
 from selfplay.reading.operators import COMPARISONS
 from selfplay.reading.refusals import refuse
@@ -58,11 +58,8 @@ class Symbolic(Interpreter):
         if parts and parts[-1] is not last:
             parts.append(last)
         if not any(isinstance(part, Result) for part in parts):
-            return last if not parts else self._truths(connective, parts)
+            return next((part for part in parts if self.truth(part) == (connective == "or")), last)
         return parts[0] if len(parts) == 1 else connected(connective, parts)
-
-    def _truths(self, connective: str, parts: list[Value]) -> Value:
-        return next((part for part in parts if self.truth(part) == (connective == "or")), parts[-1])
 
     def _on_comparison(self, node: ast.Compare, scope: Scope) -> Value:
         left = self.value(node.left, scope)
@@ -171,19 +168,11 @@ class Symbolic(Interpreter):
             parts, lambda *terms: comprehension_of(kind, shape, terms), isinstance(node, ast.GeneratorExp)
         )
 
-    def _bindings(self, generators: Sequence[ast.comprehension], scope: Scope) -> Iterator[None]:
-        if not generators:
-            yield
-            return
-        first = generators[0]
-        iterable = self.value(first.iter, scope)
+    def _each(self, generator: ast.comprehension, scope: Scope) -> Iterable[Value]:
+        iterable = self.value(generator.iter, scope)
         if isinstance(iterable, (Result, Spoiled)):
-            raise _OverResult(iterable, first)
-        for item in self.budget.each(iterable):
-            self.budget.spend()
-            self.bind(first.target, item, scope)
-            if all(self.truth(self.value(condition, scope)) for condition in first.ifs):
-                yield from self._bindings(generators[1:], scope)
+            raise _OverResult(iterable, generator)
+        return self.budget.each(iterable)
 
     def _variables(self, target: ast.expr, scope: Scope) -> tuple[int, ...]:
         names = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
@@ -288,13 +277,6 @@ class Symbolic(Interpreter):
         raise NotImplementedError
 
 
-def comprehension_of(kind: str, shape: Sequence[tuple[tuple[int, ...], int]], terms: Sequence[Term]) -> Term:
-    """The term of a comprehension from those of its iterables, each with its conditions, and of its element."""
-    left = iter(terms)
-    generators = tuple((next(left), numbers, tuple(next(left) for _ in range(wanted))) for numbers, wanted in shape)
-    return ("for", kind, generators, next(left))
-
-
 _OF_ITEMS = frozenset({"all", "any", "map", "filter", "sum", "prod", "sorted", "min", "max", "set", "str", "repr"})
 
 Symbolic.handlers = {
@@ -302,9 +284,6 @@ Symbolic.handlers = {
     ast.BoolOp: Symbolic._on_boolean,
     ast.Compare: Symbolic._on_comparison,
     ast.IfExp: Symbolic._on_choice,
-    ast.UnaryOp: lambda ev, node, scope: ev._on_unary(node, scope),  # a subclass overrides it
-    ast.ListComp: Symbolic._on_comprehension,
-    ast.SetComp: Symbolic._on_comprehension,
-    ast.DictComp: Symbolic._on_comprehension,
-    ast.GeneratorExp: Symbolic._on_comprehension,
+    ast.UnaryOp: lambda interpreter, node, scope: interpreter._on_unary(node, scope),  # a subclass overrides it
+    **dict.fromkeys((ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp), Symbolic._on_comprehension),
 }

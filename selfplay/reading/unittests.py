@@ -74,6 +74,7 @@ class TestSelf(Unknown):
         return function
 
     def set_up(self) -> None:
+        """Run what the class sets up before each test, and before all of them."""
         for name in ("setUpClass", "setup_class", "setUp", "setup_method"):
             function = self.names.get(name)
             if isinstance(function, Function):
