@@ -12,7 +12,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
-from selfplay.cases.equality import Mismatch, canonical
+from selfplay.cases.equality import canonical
+from selfplay.cases.steps import Mismatch
 from selfplay.cases.values import Tree, dump, load
 
 Term: TypeAlias = tuple[Any, ...]  # a name, then terms, texts and numbers by its kind

@@ -52,7 +52,7 @@ def test_an_offer_pays_before_it_calls() -> None:
     called: list[object] = []
     offer = Offered("f", costs.deep(), called.append)
     with pytest.raises(NotReadable, match="budget"):
-        offer.function(Budget(10), None, [[0] * 1000], {})
+        offer.function(Budget(10), Interpreter().apply, [[0] * 1000], {})
     assert called == []
 
 
