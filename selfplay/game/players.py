@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from selfplay.game.episode import Role, TurnKey
+from selfplay.game.episode import ROLES, Role, TurnKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,18 @@ class Completion:
     ids: tuple[int, ...]
     logprobs: tuple[float, ...]
     truncated: bool
+
+
+def role_by_role(
+    requests: Sequence[Request], complete: Callable[[Role, list[Request]], Sequence[Completion]]
+) -> list[Completion]:
+    """`complete` called once for each role with its requests, in order: for players that serve one role at a time."""
+    done: dict[int, Completion] = {}
+    for role in ROLES:
+        places = [place for place, request in enumerate(requests) if request.key.role == role]
+        if places:
+            done |= zip(places, complete(role, [requests[place] for place in places]), strict=True)
+    return [done[place] for place in range(len(requests))]
 
 
 class Chat(Protocol):
@@ -65,8 +77,8 @@ class Player(Protocol):
     @property
     def chat(self) -> Chat: ...
 
-    def complete(self, role: Role, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
-        """One completion per request, in order, by the adapter of `role`."""
+    def complete(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
+        """One completion per request, in order. The role of each is in its key; a call may hold both."""
         ...
 
 
@@ -93,7 +105,7 @@ class ScriptedPlayer:
     script: Mapping[tuple[str, Role, int], str] | Callable[[TurnKey], str]
     chat: ByteChat = field(default_factory=ByteChat)
 
-    def complete(self, role: Role, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
+    def complete(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
         return [self._say(request.key, sampling) for request in requests]
 
     def _say(self, key: TurnKey, sampling: Sampling) -> Completion:
