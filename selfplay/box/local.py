@@ -72,6 +72,7 @@ class LocalBox(Box):
 
     @property
     def workers(self) -> int:
+        """Programs that may run at once."""
         return len(self._slots)
 
     @property
