@@ -20,13 +20,14 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import zip_longest
 from math import isfinite, isinf, isnan
-from typing import Any
+from typing import TypeVar
 
 from selfplay.cases.steps import Mismatch
 from selfplay.cases.values import Tree, number, whole
 
 SETS = ("s", "z", "keys", "items")
 SHUFFLED = ("list?", "tuple?")
+Item = TypeVar("Item")
 HOLDING = ("l", "t", *SETS, *SHUFFLED, "values", "iterator")  # tags that stand before the items themselves
 
 
@@ -130,7 +131,7 @@ def sorted_texts(tree: Tree) -> list[str]:
     return sorted(map(canonical, tree[1:]))
 
 
-def _each_once(ordered: list[Any]) -> list[Any]:
+def _each_once(ordered: list[Item]) -> list[Item]:
     return [one for one, after in zip_longest(ordered, ordered[1:]) if one != after]
 
 

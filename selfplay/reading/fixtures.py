@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from itertools import product
 
-from selfplay.reading.interpret import Scope
+from selfplay.reading.names import Scope
 from selfplay.reading.opaque import Spoiled
 from selfplay.reading.pytests import Marker, Parameters, dotted
 from selfplay.reading.refusals import NotReadable, refuse

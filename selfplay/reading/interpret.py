@@ -17,12 +17,9 @@ from typing import Any
 from selfplay.reading.budget import Budget
 from selfplay.reading.expressions import ERRORS, Expressions
 from selfplay.reading.methods import MODULES, method
-from selfplay.reading.names import Function, ModuleNames, Scope
+from selfplay.reading.names import ModuleNames, Scope
 from selfplay.reading.refusals import NotReadable
 from selfplay.reading.unknown import Value
-
-__all__ = ["Flow", "Function", "Interpreter", "ModuleNames", "NotReadable", "Scope", "holds"]
-
 
 CONTRACT_STEPS = 1_000_000  # of one expression: contracts are ours, and look at every item of a stress test's list
 

@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeAlias, TypeGuard
 
-from selfplay.reading.interpret import Flow, Scope
+from selfplay.reading.interpret import Flow
+from selfplay.reading.names import Scope
 from selfplay.reading.normal import Term, comprehension_of, make
 from selfplay.reading.opaque import NODE_STEPS, names_of, spoil
 from selfplay.reading.refusals import refusal, refuse

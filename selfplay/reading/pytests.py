@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
 from selfplay.reading.budget import Budget
-from selfplay.reading.interpret import ModuleNames
 from selfplay.reading.known import ExceptionType
 from selfplay.reading.methods import MODULES
+from selfplay.reading.names import ModuleNames
 from selfplay.reading.native import Native
 from selfplay.reading.normal import words
 from selfplay.reading.opaque import Spoiled

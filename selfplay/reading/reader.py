@@ -20,7 +20,8 @@ from selfplay.cases.values import MAX_BYTES
 from selfplay.game.problems import Problem, StdinTest
 from selfplay.reading.budget import Budget
 from selfplay.reading.expressions import ERRORS
-from selfplay.reading.interpret import Interpreter, Scope
+from selfplay.reading.interpret import Interpreter
+from selfplay.reading.names import Scope
 from selfplay.reading.refusals import NotReadable, refusal, why
 from selfplay.reading.stating import MAX_SOURCE, Stated
 from selfplay.reading.symbols import text_of

@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from selfplay.cases.values import dump
 from selfplay.reading.budget import Budget
 from selfplay.reading.conditions import Condition, conditions
-from selfplay.reading.interpret import Flow, Function, Scope
+from selfplay.reading.interpret import Flow
 from selfplay.reading.loops import Loops
+from selfplay.reading.names import Function, Scope
 from selfplay.reading.native import Native
 from selfplay.reading.normal import FALSE
 from selfplay.reading.opaque import Spoiled, names_of, replaces, spoil
-from selfplay.reading.pytests import Raised, Raises, Transparent, asserts, does_nothing, dotted, fails
+from selfplay.reading.pytests import Raised, Raises, Transparent, asserts, does_nothing, fails
 from selfplay.reading.refusals import NotReadable, kind_of, refusal, refuse, why
 from selfplay.reading.special import exception_names
 from selfplay.reading.symbols import EntryPoint, Result
@@ -260,6 +261,3 @@ class Statements(Loops):
         if handler.name:
             self.assign(handler.name, Raised(names), scope)
         return None if all(map(does_nothing, handler.body)) else self.run(handler.body, scope)
-
-
-__all__ = ["Full", "Stated", "Statements", "dotted"]

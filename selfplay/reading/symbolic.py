@@ -9,8 +9,8 @@ import ast
 from collections.abc import Iterable, Sequence
 
 from selfplay.reading.expressions import Expressions
-from selfplay.reading.interpret import Function, Interpreter, Scope
-from selfplay.reading.names import BoundMethod
+from selfplay.reading.interpret import Interpreter
+from selfplay.reading.names import BoundMethod, Function, Scope
 from selfplay.reading.native import Native
 from selfplay.reading.normal import Term, comprehension_of, make
 from selfplay.reading.opaque import Spoiled

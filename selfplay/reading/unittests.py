@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
-from selfplay.reading.interpret import Function, Scope
 from selfplay.reading.known import BUILTINS
+from selfplay.reading.names import Function, Scope
 from selfplay.reading.opaque import Spoiled
 from selfplay.reading.pytests import Stop, Transparent, dotted
 from selfplay.reading.refusals import NotReadable, refusal, refuse

@@ -10,10 +10,14 @@ from collections.abc import Mapping
 import pytest
 
 from selfplay.reading import costs, read_cases
-from selfplay.reading.budget import FUNCTION_STEPS, MODULE_STEPS, Budget, Lazy, NotReadable, module_steps
-from selfplay.reading.interpret import Interpreter, ModuleNames, Scope
-from selfplay.reading.known import BUILTINS, Native, Offered
+from selfplay.reading.budget import FUNCTION_STEPS, MODULE_STEPS, Budget, module_steps
+from selfplay.reading.interpret import Interpreter
+from selfplay.reading.known import BUILTINS
 from selfplay.reading.methods import METHODS, MODULES
+from selfplay.reading.names import ModuleNames, Scope
+from selfplay.reading.native import Native, Offered
+from selfplay.reading.refusals import NotReadable
+from selfplay.reading.unknown import Lazy
 
 PAY_AS_THEY_GO = {
     *("len", "list", "tuple", "set", "frozenset", "any", "all", "reversed", "iter", "next", "dict", "sum", "sorted"),

@@ -8,7 +8,9 @@ import time
 import pytest
 
 from selfplay.judging.domain import fits_annotations
-from selfplay.reading.interpret import Interpreter, NotReadable, Scope, holds
+from selfplay.reading.interpret import Interpreter, holds
+from selfplay.reading.names import Scope
+from selfplay.reading.refusals import NotReadable
 
 
 def value(text: str, **names: object) -> object:
@@ -90,8 +92,8 @@ def test_an_expression_that_costs_too_much_is_refused_at_once(text: str) -> None
 
 
 def value_of_math() -> object:
-    from selfplay.reading.interpret import ModuleNames
     from selfplay.reading.methods import MODULES
+    from selfplay.reading.names import ModuleNames
 
     return ModuleNames("math", MODULES["math"])
 
