@@ -188,6 +188,7 @@ class Symbolic(Interpreter):
         return tuple(numbers)
 
     def apply(self, function: Value, arguments: Arguments, keywords: Keywords | None = None) -> Value:
+        """A call; of results it is a term. The problem's own helpers are not called with them."""
         keywords = keywords or {}
         given = [*arguments, *keywords.values()]
         if isinstance(function, Function) and function in self.helpers and any(isinstance(v, Unknown) for v in given):

@@ -26,7 +26,7 @@ import e2b_server as server_module
 from e2b_server import Action, E2BServer
 
 from selfplay import judge as judge_command
-from selfplay.box.e2b import E2BSettings, E2BBox, SplitBox, machine, open_split
+from selfplay.box.e2b import E2BBox, E2BSettings, SplitBox, machine, open_split
 from selfplay.box.e2b.batch import Batch, inside, records_of, whole_records
 from selfplay.box.e2b.faults import Kind, fault_of
 from selfplay.box.local import LocalBox
