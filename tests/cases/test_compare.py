@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from selfplay.box.task import Execution
 from selfplay.cases.case import Case
-from selfplay.cases.compare import check, is_same_text, same_output
-from selfplay.cases.values import encode
+from selfplay.cases.compare import check, holds, is_same_text, same_output
+from selfplay.cases.steps import Steps
+from selfplay.cases.values import encode, load
 from selfplay.reading import read_cases
 
 
@@ -220,6 +221,15 @@ def test_blanks_that_nobody_sees_change_no_output(text: str) -> None:
     assert same_output("\n".join(f"{line} \t" for line in text.split("\n")) + "\n\n", text)
     assert not same_output(f"{text}\nx", text)
     assert same_output(text, text, (1e-6, 0.0))
+
+
+@pytest.mark.parametrize("test", ["sorted(f(1)) == [1, 2, 3]", "f(1) < [4]", "f(1)[0] + f(1)[1] == 5"])
+def test_a_comparison_is_paid_for_by_the_steps_that_it_is_given(test: str) -> None:
+    [case] = read_cases(f"assert {test}", "f").cases
+    tree, enough, short = load(encode([3, 2, 1])), Steps(1_000), Steps(1)
+    assert holds(case, tree, steps=enough)
+    assert enough.left < 1_000
+    assert not holds(case, tree, steps=short)
 
 
 def test_a_range_of_huge_bounds_inside_a_set_is_compared() -> None:
