@@ -277,6 +277,9 @@ def approx(expected: object, absolute: float, relative: float = 0.0) -> Case:
     [
         ([1e6, 6.0], 10_000.0, False),
         ([1e6, 6.0], 0.05, True),
+        ((1e6, 6.0), 10_000.0, False),
+        ((1e6, 6.0), 0.05, True),
+        (float("nan"), 0.015, False),
         ([1e6, 1e7], 10_000.0, True),
         ({"a": 1e6, "b": [0.0]}, 1.0, False),
         ({1e6: 0.0}, 1.0, False),

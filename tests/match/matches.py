@@ -17,7 +17,19 @@ from selfplay.game.problems import Contract, Problem
 from selfplay.judging.turns import WrittenTurn
 from selfplay.match.record import Chain, Match, Row, Suite, Target
 
-CASES = tuple(Case(f"test_{n}", f"assert f({n}) == {n}", f'["l",{n}]', "==", str(n)) for n in range(8))
+CASES = tuple(
+    Case(
+        f"test_{n}",
+        f"assert {n}",
+        f'["l",{n}]',
+        "approx",
+        str(n),
+        ("len",) * (n % 2),
+        (n / 8, n / 16),
+        ("[]",) * (n % 3),
+    )
+    for n in range(8)
+)
 VERDICTS: tuple[Verdict, ...] = ("passed", "failed", "error", "timeout", "infra_error", "not_collected")
 JUDGED = VERDICTS[:4]  # what a program that loads can bring about
 SOURCES = (None, "def f(n): return n", "def f(n): return 0", "def f(n): return -n")
