@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 
 from selfplay.errors import SelfplayError
+from selfplay.run.signals import Stopped
 
 BAD_INPUT, INTERRUPTED, PIPE_CLOSED = 2, 130, 141  # exit codes; the last two as a shell gives them
 
@@ -21,9 +22,9 @@ def run_command(name: str, body: Callable[[], int], interrupted: str = "interrup
     except SelfplayError as error:
         print("\n".join([f"{name}: {error}", *getattr(error, "__notes__", ())]), file=sys.stderr)
         return BAD_INPUT
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
         print(f"\n{name}: {interrupted}", file=sys.stderr)
-        return INTERRUPTED
+        return 128 + error.number if isinstance(error, Stopped) else INTERRUPTED
     except BrokenPipeError as error:
         # Who read our output has enough (`| head`). Python would complain once more when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

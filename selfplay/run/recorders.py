@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from selfplay.run.folder import Saves
+from selfplay.run.folder import Keeps, Saves
 
 
 class Recorders:
@@ -42,6 +42,10 @@ class Recorders:
         for recorder in self.each:
             recorder.save(policy)
 
+    def keep(self, state: Keeps, must: bool = False) -> None:
+        for recorder in self.each:
+            recorder.keep(state, must)
+
 
 class Memory:
     """A recorder that keeps everything, for tests and for other ranks than the first."""
@@ -54,6 +58,7 @@ class Memory:
         self.episode_records: list[Mapping[str, Any]] = []
         self.samples: list[str] = []
         self.saved = 0
+        self.kept: list[int] = []
 
     def say(self, text: str) -> None:
         self.said.append(text)
@@ -75,3 +80,8 @@ class Memory:
 
     def save(self, policy: Saves) -> None:
         self.saved += 1
+
+    def keep(self, state: Keeps, must: bool = False) -> None:
+        """The steps after which there must be a checkpoint."""
+        if must:
+            self.kept.append(state.about({}).step)
