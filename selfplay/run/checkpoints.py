@@ -175,7 +175,7 @@ def find(run: Path, step: int) -> Checkpoint:
 
 
 def keep(run: Path, limit: int | None, by: str) -> None:
-    """Removes what is in excess: the best and the last `limit` stay; without a limit the last of each stage and the newest two."""
+    """Removes the others than the best and the last `limit`; without a limit, than the last of each stage and the newest two."""
     found = listed(run)
     if not found:
         return
