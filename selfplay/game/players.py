@@ -38,6 +38,17 @@ class Completion:
     truncated: bool
 
 
+def role_by_role(
+    requests: Sequence[Request], complete: Callable[[Role, list[Request]], Sequence[Completion]]
+) -> list[Completion]:
+    """`complete` called once for each role with its requests, in order: for players that serve one role at a time."""
+    done: dict[int, Completion] = {}
+    for role in dict.fromkeys(request.key.role for request in requests):
+        places = [place for place, request in enumerate(requests) if request.key.role == role]
+        done |= zip(places, complete(role, [requests[place] for place in places]), strict=True)
+    return [done[place] for place in range(len(requests))]
+
+
 class Chat(Protocol):
     """The model's own way of writing a conversation as ids.
 
@@ -65,8 +76,8 @@ class Player(Protocol):
     @property
     def chat(self) -> Chat: ...
 
-    def complete(self, role: Role, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
-        """One completion per request, in order, by the adapter of `role`."""
+    def complete(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
+        """One completion per request, in order. The role of each is in its key; a call may hold both."""
         ...
 
 
@@ -93,7 +104,7 @@ class ScriptedPlayer:
     script: Mapping[tuple[str, Role, int], str] | Callable[[TurnKey], str]
     chat: ByteChat = field(default_factory=ByteChat)
 
-    def complete(self, role: Role, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
+    def complete(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
         return [self._say(request.key, sampling) for request in requests]
 
     def _say(self, key: TurnKey, sampling: Sampling) -> Completion:
