@@ -51,7 +51,7 @@ RENAMED = {  # the prototype's names
 }
 _LEADERS = {each.name: each.metadata["follows"] for each in fields(Knobs) if each.metadata["follows"]}
 _BY_KIND = {each.name for each in fields(Knobs) if "model" in each.metadata}
-_ANEW = {each.name for each in fields(Knobs) if each.metadata["anew"]}
+ANEW = {each.name for each in fields(Knobs) if each.metadata["anew"]}  # what a resumed run may be given
 RUN_FILE, CHECKPOINTS = "config.yaml", "checkpoints"  # of a run's folder, where `resume` finds what was configured
 MADE_WITH = "made_with"  # what a run folder's config.yaml says beyond the keys; not read back
 
@@ -101,15 +101,15 @@ def _resumed(given: Values) -> Values:
         )
     kept = from_yaml(run / RUN_FILE) | {"output_dir": str(run)}
     for name, value in given.items():
-        if name in _ANEW or value == kept.get(name):
+        if name in ANEW or value == kept.get(name):
             continue
         if name == "output_dir":
             raise ConfigError(f"a resumed run goes on in its own folder, {run}; leave out output_dir, here {value}")
         raise ConfigError(
             f"{name} is {value}, but the run in {run} began with {kept.get(name)}, and its steps so far were computed with "
-            f"that; leave it out, or begin a new run on its adapters (init_from). Anew may be given: {', '.join(sorted(_ANEW))}"
+            f"that; leave it out, or begin a new run on its adapters (init_from). Anew may be given: {', '.join(sorted(ANEW))}"
         )
-    return kept | {name: value for name, value in given.items() if name in _ANEW}
+    return kept | {name: value for name, value in given.items() if name in ANEW}
 
 
 def run_folder(path: str) -> Path:

@@ -20,7 +20,7 @@ from typing import Any
 
 import torch
 
-from selfplay.config import Config
+from selfplay.config import ANEW, Config
 from selfplay.errors import SelfplayError
 from selfplay.game.advantages import RunningMeans
 from selfplay.game.episode import ROLES, Role
@@ -45,7 +45,8 @@ class State:
     `opponent`: what the untrained player did, once it is recorded. `evaluations`: those that are made; `measured`: what
     `before` measured, for the change since. `paid`: whether any reward was not 0. `skipped`: a role's updates in a row whose
     gradient was not finite. `micro_batch_tokens`: padded tokens of a forward and backward. `scores`: of the present weights,
-    by what a best checkpoint can be chosen by. `parts`: what later parts keep, by name, as JSON.
+    by what a best checkpoint can be chosen by. `parts`: what later parts keep, by name, as JSON. `begun`: whether an update
+    was tried, from where on there is something to lose.
     """
 
     policy: Policy
@@ -62,6 +63,7 @@ class State:
     micro_batch_tokens: int = 0
     scores: Mapping[str, float | None] = field(default_factory=dict)
     parts: dict[str, Any] = field(default_factory=dict)
+    begun: bool = False
     _moves: Mapping[Role, int] = field(default_factory=dict)  # of the policy when the last step was done
 
     def __post_init__(self) -> None:
@@ -72,11 +74,6 @@ class State:
     def whole(self) -> bool:
         """Whether the weights are those of the last step that is done, not on their way to the next."""
         return self._moves == self.policy.moves
-
-    @property
-    def begun(self) -> bool:
-        """Whether there is something to lose."""
-        return self.done > 0 or not self.whole
 
     @property
     def last(self) -> Step | None:
@@ -129,18 +126,23 @@ class State:
         except RuntimeError as error:  # how torch's writer says that the disk is full
             raise OSError(str(error)) from error
         with open(folder / JSON, "w", encoding="utf-8") as file:
-            json.dump(self._told(), file, ensure_ascii=False)
+            json.dump(self._told(), file)
 
-    def load(self, folder: Path) -> None:
-        """Puts back what `save` wrote. Raises SelfplayError where it is of another version or another configuration."""
+    def load(self, folder: Path) -> Mapping[str, str]:
+        """Puts back what `save` wrote, and returns the versions that wrote it.
+
+        Raises SelfplayError where it is of another version or another configuration.
+        """
         told = json.loads((folder / JSON).read_text(encoding="utf-8"))
         if told["schema"] != SCHEMA:
-            raise SelfplayError(f"{folder} holds a state of schema {told['schema']}, where {SCHEMA} is read: it is of another version")
+            raise SelfplayError(
+                f"{folder} holds a state of schema {told['schema']}, where {SCHEMA} is read: it is of another version"
+            )
         check_same(folder, told["config"], self.config)
         tensors = torch.load(folder / TENSORS, map_location="cpu", weights_only=True)
         self.policy.load_state(tensors["trainer"])
         self.drift = Drift(told["drift_stage"], tensors["anchor"])
-        self.done, self.paid, self.skipped = told["done"], told["paid"], told["skipped"]
+        self.done, self.paid, self.skipped, self.begun = told["done"], told["paid"], told["skipped"], True
         self.micro_batch_tokens, self.scores, self.parts = told["micro_batch_tokens"], told["scores"], told["parts"]
         means = {(role, stage): mean for role, stage, mean in told["running"]["means"]}
         self.running = RunningMeans(MappingProxyType(means), told["running"]["decay"])
@@ -148,6 +150,7 @@ class State:
         self.measured = tuple(_measured_of(each) for each in told["measured"])
         self.opponent = _opponent_of(told["opponent"])
         self._moves = dict(self.policy.moves)
+        return told["versions"]
 
     def _told(self) -> dict[str, Any]:
         assert self.opponent is not None  # it is recorded before the first step
@@ -170,6 +173,11 @@ class State:
         }
 
 
+def evaluations_in(folder: Path) -> dict[str, Mapping[str, Any]]:
+    """The evaluations that a checkpoint holds."""
+    return json.loads((folder / JSON).read_text(encoding="utf-8"))["evaluations"]
+
+
 def prototype_score(metrics: Mapping[str, Any]) -> float | None:
     """The prototype's score of a checkpoint: 0.7 x mean reward of the generator + 0.3 x validity; None without the two."""
     reward, validity = metrics.get("reward/generator"), metrics.get("validity")
@@ -180,7 +188,7 @@ def check_same(folder: Path, then: Mapping[str, Any], config: Config) -> None:
     """Raises SelfplayError where a key that decides the steps is not what it was when the checkpoint was made."""
     for name, value in asdict(config).items():
         held = list(value) if isinstance(value, tuple) else value
-        if name in then and name not in Config.anew() and name != "output_dir" and then[name] != held:
+        if name in then and name not in ANEW and name != "output_dir" and then[name] != held:
             raise SelfplayError(
                 f"{folder} was made with {name} {then[name]}, config.yaml says {held}; put it back, or begin a new run on its "
                 f"adapters: --init-from {folder}"

@@ -14,10 +14,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from selfplay.config import Config
+from selfplay.config.layers import defaults
 from selfplay.errors import SelfplayError
 from selfplay.game.episode import ROLES, Role
 from selfplay.run import checkpoints
@@ -40,10 +42,15 @@ class Base:
     digest: str
 
 
+UNKNOWN = Base("", "")  # of a model that was made in memory
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Adapters by role, what they were made with, and the base that they say they belong to (None: they do not say)."""
+    """Adapters by role in a folder `place`, what they were made with, and the base that they say they belong to (None: they
+    do not say)."""
 
+    place: Path
     folders: Mapping[Role, Path]
     rank: int
     alpha: int
@@ -54,11 +61,13 @@ class Found:
 def find_adapters(name: str | Path, say: Callable[[str], None] = lambda text: None) -> Found:
     """Raises AdapterError, CheckpointError."""
     folder = _folder(Path(name), say)
-    folders = {role: folder / role for role in ROLES if (folder / role / SETTINGS).is_file()}
+    folders: dict[Role, Path] = {role: folder / role for role in ROLES if (folder / role / SETTINGS).is_file()}
     if not folders and (folder / SETTINGS).is_file():
-        if folder.name not in ROLES:
-            raise AdapterError(f"{folder} holds one adapter; call its folder generator or discriminator, so that its role is known")
-        folders = {folder.name: folder}
+        folders = {role: folder for role in ROLES if role == folder.absolute().name}
+        if not folders:
+            raise AdapterError(
+                f"{folder} holds one adapter; call its folder generator or discriminator, so that its role is known"
+            )
     if not folders:
         raise AdapterError(
             f"no adapters in {name}: give a run, one of its checkpoints, or a folder with generator/ or discriminator/ in it"
@@ -67,7 +76,22 @@ def find_adapters(name: str | Path, say: Callable[[str], None] = lambda text: No
     (rank, alpha, targets), *others = made.values()
     if any(other != (rank, alpha, targets) for other in others):
         raise AdapterError(f"the adapters in {folder} differ in rank, alpha or layers; begin on one of them")
-    return Found(folders, rank, alpha, targets, {role: _base(path / BASE) for role, path in folders.items()})
+    return Found(folder, folders, rank, alpha, targets, {role: _base(path / BASE) for role, path in folders.items()})
+
+
+def begun_on(config: Config) -> Config:
+    """The configuration with what its adapters decide: which they are, by path, and their rank, scale and layers.
+
+    Raises AdapterError, also where the configuration asks for others.
+    """
+    found = find_adapters(config.init_from or "")
+    made = {"lora_rank": found.rank, "lora_alpha": found.alpha, "lora_target_modules": found.targets}
+    plain = defaults(config.embedded)
+    for name, value in made.items():
+        asked = getattr(config, name)
+        if asked not in (value, plain[name]):
+            raise AdapterError(f"{name} is {asked}, but {config.init_from} was made with {value}; leave it out")
+    return replace(config, init_from=str(found.place), **made)
 
 
 def check_base(found: Found, base: Base) -> None:
@@ -96,8 +120,9 @@ def base_of(name: str, folder: Path) -> Base:
 
 
 def write_base(folder: Path, base: Base) -> None:
-    """Says in a role's folder which base its adapter belongs to."""
-    (folder / BASE).write_text(json.dumps({"name": base.name, "digest": base.digest}) + "\n", encoding="utf-8")
+    """Says in a role's folder which base its adapter belongs to, where that is known."""
+    if base != UNKNOWN:
+        (folder / BASE).write_text(json.dumps(asdict(base)) + "\n", encoding="utf-8")
 
 
 def _folder(path: Path, say: Callable[[str], None]) -> Path:
@@ -121,7 +146,9 @@ def _settings(path: Path) -> tuple[int, int, str | tuple[str, ...]]:
         layers = told["target_modules"]
         return int(told["r"]), int(told["lora_alpha"]), layers if isinstance(layers, str) else tuple(sorted(layers))
     except (KeyError, TypeError, ValueError) as error:
-        raise AdapterError(f"{path} does not say r, lora_alpha and target_modules ({error}); it is no LoRA adapter's") from error
+        raise AdapterError(
+            f"{path} does not say r, lora_alpha and target_modules ({error}); it is no LoRA adapter's"
+        ) from error
 
 
 def _base(path: Path) -> Base | None:

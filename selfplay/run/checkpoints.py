@@ -24,6 +24,7 @@ from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
 
+from selfplay.config.layers import run_folder
 from selfplay.errors import SelfplayError
 
 SCHEMA = 1
@@ -174,8 +175,22 @@ def find(run: Path, step: int) -> Checkpoint:
     return by_step[step]
 
 
+def to_resume(path: str | Path, say: Say = lambda text: None) -> Checkpoint | None:
+    """What to go on from: the checkpoint that `path` names, or the newest of the run; None where the run has none yet.
+
+    Raises CheckpointError where it, or every one, is torn or corrupt, or has lost records.
+    """
+    run = run_folder(str(path))
+    if run == Path(path):
+        return latest(run, say, resumable=True)
+    made = read(Path(path))
+    made.check()
+    check_records(run, made)
+    return made
+
+
 def keep(run: Path, limit: int | None, by: str) -> None:
-    """Removes the others than the best and the last `limit`; without a limit, than the last of each stage and the newest two."""
+    """Removes all but the best and the last `limit`; without a limit all but the last of each stage and the newest two."""
     found = listed(run)
     if not found:
         return

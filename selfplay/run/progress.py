@@ -125,6 +125,8 @@ class Progress:
 
     def keep(self, state: Keeps, must: bool = False) -> None: ...
 
+    def rewind(self, step: int, records: Mapping[str, int]) -> None: ...
+
     def _fold(self, text: str) -> None:
         self._print(textwrap.fill(text, self.width, subsequent_indent="   ") if len(text) > self.width else text)
 

@@ -46,6 +46,10 @@ class Recorders:
         for recorder in self.each:
             recorder.keep(state, must)
 
+    def rewind(self, step: int, records: Mapping[str, int]) -> None:
+        for recorder in self.each:
+            recorder.rewind(step, records)
+
 
 class Memory:
     """A recorder that keeps everything, for tests and for other ranks than the first."""
@@ -85,3 +89,6 @@ class Memory:
         """The steps after which there must be a checkpoint."""
         if must:
             self.kept.append(state.about({}).step)
+
+    def rewind(self, step: int, records: Mapping[str, int]) -> None:
+        """Another process, or an earlier one, has recorded what came before."""
