@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from selfplay.game.episode import Role, TurnKey
+from selfplay.game.episode import ROLES, Role, TurnKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +43,10 @@ def role_by_role(
 ) -> list[Completion]:
     """`complete` called once for each role with its requests, in order: for players that serve one role at a time."""
     done: dict[int, Completion] = {}
-    for role in dict.fromkeys(request.key.role for request in requests):
+    for role in ROLES:
         places = [place for place, request in enumerate(requests) if request.key.role == role]
-        done |= zip(places, complete(role, [requests[place] for place in places]), strict=True)
+        if places:
+            done |= zip(places, complete(role, [requests[place] for place in places]), strict=True)
     return [done[place] for place in range(len(requests))]
 
 
