@@ -4,7 +4,7 @@ One run of a small full schedule is left alone; others are killed again and agai
 and the writing of a checkpoint, each at a moment drawn at random, and resumed until they end. Episodes, metrics (seconds
 aside) and adapters must be the same, byte for byte: with one process and with two. Exit 0: they are; 1: they are not. Also
 told: what a checkpoint costs. Kills of other ranks than the first were left out: the first then ends with an error, which
-tests/test_resume.py shows.
+tests/test_train_command.py shows.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ SMALL = (
     *("--num-generations", "2", "--num-suites", "1", "--num-targets", "1", "--eval-problems", "1"),
     *("--final-eval-problems", "2", "--sample-every", "0", "--advantages", "running"),
 )
+USUAL = {"play": 1.0, "judge": 0.5, "update": 0.3, "evaluation": 2.0, "checkpoint": 0.05}  # seconds of a visit
 PER_RUN = 5  # kills of one run, before it may end
+TIMES = "checkpoint_seconds.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +135,7 @@ def tell_cost(folder: Path) -> None:
     assert made
     steps = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     seconds = [line["seconds"] for line in steps if line["kind"] == "step"]
-    taken = json.loads((folder / "checkpoint_seconds.json").read_text())
+    taken = json.loads((folder / TIMES).read_text())
     print(
         f"  a checkpoint: {made.size / 1e6:.2f} MB, {1000 * sorted(taken)[len(taken) // 2]:.0f} ms (median of {len(taken)}); "
         f"a step here {sorted(seconds)[len(seconds) // 2]:.2f} s",
@@ -146,38 +148,45 @@ def tell_cost(folder: Path) -> None:
 
 def child(kill: dict[str, Any] | None, flags: list[str]) -> int:
     """Runs the training command with a watch on the places."""
-    from selfplay.learning import loop
-    from selfplay.match.evaluate import Evaluator
-    from selfplay.run import checkpoints
     from selfplay.train import main as train
 
-    point, times = Kill(**kill) if kill else None, dict[str, list[float]]()
-    homes: dict[str, tuple[Any, str]] = {
-        "play": (loop, "play"),
-        "judge": (loop, "examine"),
-        "update": (loop, "clipped_update"),
-        "evaluation": (Evaluator, "measure"),
-        "checkpoint": (checkpoints, "write"),
-    }
-    for place, (home, name) in homes.items():
-        setattr(home, name, watched(getattr(home, name), place, point, times))
+    times = watch(Kill(**kill) if kill else None)
     code = train(flags)
     if "--output-dir" in flags:
         folder = Path(flags[flags.index("--output-dir") + 1])
-        (folder / "checkpoint_seconds.json").write_text(json.dumps(times["checkpoint"]))
+        (folder / TIMES).write_text(json.dumps(times["checkpoint"]))
     return code
 
 
-def watched(function: Callable[..., Any], place: str, point: Kill | None, times: dict[str, list[float]]) -> Any:
-    """The function, timed; killed in it where the point says so: at the latest when it is done."""
-    usual = {"play": 1.0, "judge": 0.5, "update": 0.3, "evaluation": 2.0, "checkpoint": 0.05}[place]
+def watch(kill: Kill | None) -> dict[str, list[float]]:
+    """From here on this process is killed where `kill` says; the seconds of each visit, by place, while it lives."""
+    from selfplay.learning import loop
+    from selfplay.match.evaluate import Evaluator
+    from selfplay.run import checkpoints
+
+    homes = (
+        (loop, "play"),
+        (loop, "examine"),
+        (loop, "clipped_update"),
+        (Evaluator, "measure"),
+        (checkpoints, "write"),
+    )
+    times: dict[str, list[float]] = {place: [] for place in PLACES}
+    for place, (home, name) in zip(PLACES, homes, strict=True):
+        setattr(home, name, _watched(getattr(home, name), times[place], kill if kill and kill.place == place else None))
+    return times
+
+
+def _watched(function: Callable[..., Any], seen: list[float], kill: Kill | None) -> Any:
+    """The function, timed; killed in it in the visit that is meant: at the latest when it is done."""
 
     @wraps(function)
     def inner(*arguments: Any, **named: Any) -> Any:
-        seen = times.setdefault(place, [])
-        here = point is not None and place == point.place and len(seen) + 1 == point.visit
-        if here and point:
-            threading.Timer(point.share * usual, _die).start()
+        here = kill is not None and len(seen) + 1 == kill.visit
+        if here and kill:
+            timer = threading.Timer(kill.share * USUAL[kill.place], _die)
+            timer.daemon = True
+            timer.start()
         started = time.perf_counter()
         result = function(*arguments, **named)
         seen.append(time.perf_counter() - started)

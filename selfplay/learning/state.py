@@ -11,6 +11,7 @@ Where in a step the run is cannot be kept: between two updates of one step the w
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -121,10 +122,9 @@ class State:
         """Writes all of it into a folder. Raises OSError, SafetensorError."""
         self.policy.save(folder)
         tensors = {"trainer": self.policy.trainer.state(), "anchor": self.drift.then}
-        try:
-            torch.save(tensors, folder / TENSORS)
-        except RuntimeError as error:  # how torch's writer says that the disk is full
-            raise OSError(str(error)) from error
+        packed = io.BytesIO()  # torch's own writer has no word for a full disk
+        torch.save(tensors, packed)
+        (folder / TENSORS).write_bytes(packed.getbuffer())
         with open(folder / JSON, "w", encoding="utf-8") as file:
             json.dump(self._told(), file)
 
