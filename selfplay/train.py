@@ -5,17 +5,12 @@ codes: 0 done, 2 bad input, 130 interrupted, 143 and 129 ended by SIGTERM and SI
 with a checkpoint). Here is only reading, calling and printing; the loop is learning/loop.py.
 """
 
+# ruff: noqa: E402 -- Ctrl-C is looked after before modules are loaded that take time
 from __future__ import annotations
 
 import os
 import signal
 import sys
-import time
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
-from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
 
 NOTHING_BEGAN = "interrupted before training began; no adapters were saved"
 CUT_OFF = "stopped at once; go on from the last checkpoint with `python -m selfplay.train --resume {run}`"
@@ -30,9 +25,15 @@ def _leave(*_: object) -> None:
 if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     signal.signal(signal.SIGINT, _leave)
 
-from selfplay.config import Config, configure, from_flags, to_flags  # noqa: E402 -- Ctrl-C is looked after first
-from selfplay.config.layers import cores  # noqa: E402
-from selfplay.errors import SelfplayError, UnknownName  # noqa: E402
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from selfplay.config import Config, configure, from_flags, to_flags
+from selfplay.config.layers import cores
+from selfplay.errors import SelfplayError, UnknownName
 
 if TYPE_CHECKING:
     from selfplay.learning.loop import Result
@@ -157,6 +158,8 @@ def _check(config: Config) -> None:
 
 def _on_all_ranks(config: Config, recorder: Any) -> Result:
     """The loop, in this process and those started beside it. On Ctrl-C they are ended rather than waited for."""
+    from contextlib import nullcontext
+
     from selfplay.learning import loop
     from selfplay.learning.ranks import connect, launch, launched
     from selfplay.run.signals import Signals

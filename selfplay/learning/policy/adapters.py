@@ -144,7 +144,8 @@ class Adapters:
         """Writes folder/generator and folder/discriminator; at any moment the folder holds a pair that loads."""
         partial = folder.with_name(folder.name + ".partial")
         shutil.rmtree(partial, ignore_errors=True)
-        self.model.save_pretrained(str(partial), selected_adapters=list(ROLES))
+        # Told that no embedding is trained, PEFT does not look for the base's configuration on the hub.
+        self.model.save_pretrained(str(partial), selected_adapters=list(ROLES), save_embedding_layers=False)
         for role in ROLES:
             # safetensors writes for the owner alone; who may read the configuration may read the weights
             shutil.copymode(partial / role / "adapter_config.json", partial / role / "adapter_model.safetensors")
