@@ -207,7 +207,9 @@ def _last_words(config: Config, result: Result, table: str) -> str:
     if result.interrupted:
         saved = f"the adapters are saved in {_adapters(config)}"
         return f"\ninterrupted after {result.steps} steps; {saved}\ngo on with `python -m selfplay.train --resume {folder}`"
-    records = f"metrics: {folder / 'metrics.jsonl'} · episodes: {folder / 'episodes.jsonl'}"
+    records = f"metrics: {folder / 'metrics.jsonl'}"
+    if config.ledger != "off":
+        records += f" · episodes: {folder / 'episodes.jsonl'}"
     return f"\n{table}\n\nadapters: {_adapters(config)}\n{records}"
 
 

@@ -88,6 +88,12 @@ class Knobs:
         "Allow more processes than this machine has cores, which is slower than as many as it has.",
         anew=True,
     )
+    ledger: Literal["full", "texts", "off"] = knob(
+        "full",
+        RUN,
+        "What episodes.jsonl keeps of every group: full, everything; texts, all but token ids and log-probabilities; "
+        "off, nothing, and the run cannot be scored again. Choose texts or off when the disk runs full.",
+    )
     sample_every: int = knob(10, RUN, "Print one episode of every so many steps; 0 prints none.", low=0, anew=True)
 
     resume: str | None = knob(

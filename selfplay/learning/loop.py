@@ -31,7 +31,7 @@ from selfplay.learning.setup import Recorder, Run
 from selfplay.learning.update import UpdateStats, clipped_update, update_metrics
 from selfplay.match.counts import Counts, merged, step_counts
 from selfplay.match.examine import examine
-from selfplay.match.ledger import to_json
+from selfplay.match.ledger import records
 from selfplay.match.record import Match
 from selfplay.match.score import score
 from selfplay.match.show import sample_text
@@ -200,10 +200,10 @@ def _record(
     head = {"kind": "step", "schema": SCHEMA, "step": step.index, "steps": len(whole_schedule(run.config))}
     head |= {"stage": step.stage, "role": step.role, "phase": step.phase}
     metrics = head | merged(run.ranks.gather(counts)).metrics() | update_metrics(stats) | times
-    records = [record for own in run.ranks.gather([to_json(match) for match in matches]) for record in own]
+    lines = [line for own in run.ranks.gather(records(matches, run.config.ledger)) for line in own]
     if run.ranks.first:
         run.recorder.step(metrics)
-        run.recorder.episodes(records)
+        run.recorder.episodes(lines)
         if run.config.sample_every and step.index % run.config.sample_every == 0 and matches:
             run.recorder.sample(sample_text(matches[0]))
     return metrics

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import torch
@@ -30,6 +29,7 @@ from selfplay.learning.ranks import Ranks
 from selfplay.learning.references import check_references
 from selfplay.learning.state import State
 from selfplay.learning.update import UpdateSettings
+from selfplay.match.ledger import NO_LEDGER
 from selfplay.mutation.bank import MutantBank
 from selfplay.run.adapters import check_base, find_adapters
 from selfplay.run.checkpoints import to_resume
@@ -86,6 +86,8 @@ def open_run(config: Config, recorder: Recorder, ranks: Ranks, judge: Judge) -> 
     """Opens player and problems, and says what takes time."""
     recorder.say(f"loading {config.model or 'the embedded player'}")
     policy, settings = open_player(config), update_settings(config)
+    if config.ledger == "off":
+        recorder.say(NO_LEDGER)
     recorder.about(tier=judge.box.tier, logprob_gap_limit=settings.gap_bound(policy.trainer.bounds))
     problems = open_problems(config, judge, ranks, recorder.say)
     return Run(
@@ -190,10 +192,7 @@ def update_settings(config: Config) -> UpdateSettings:
 
 def reward_rule(config: Config) -> RewardRule:
     """The configured rule, with the configured weight of validity where it has one."""
-    rule = get_rule(config.rewards)
-    if not rule.per_turn:
-        return rule
-    return replace(rule, discriminator=partial(rule.discriminator, validity_weight=config.validity_weight))
+    return get_rule(config.rewards).weighing(config.validity_weight)
 
 
 def open_problems(

@@ -2,7 +2,7 @@
 
     config.yaml       the resolved configuration, and what the run was made with (passes back as --config)
     metrics.jsonl     one line a step (`kind: step`) and one an evaluation (`kind: evaluation`)
-    episodes.jsonl    every episode: turns, verdicts, rewards
+    episodes.jsonl    every group as it was played, judged and paid, a line each (not with --ledger off)
     checkpoints/      what the run needs to go on (checkpoints.py)
     adapters/         generator and discriminator, written when the run ends
 
@@ -101,7 +101,8 @@ class RunFolder:
             self._waiting.append(line)
 
     def episodes(self, records: Sequence[Mapping[str, Any]]) -> None:
-        self._append(EPISODES, records)
+        if records:
+            self._append(EPISODES, records)
 
     def sample(self, text: str) -> None:
         """Samples are for the reader of the log; the episode itself is in episodes.jsonl."""
@@ -135,9 +136,9 @@ class RunFolder:
         """Opens the folder of a resumed run: what was recorded after `step` steps is taken back."""
         try:
             checkpoints.drop_after(self.path, step)
-            for name in RECORDS:
-                with open(self.path / name, "ab") as file:
-                    file.truncate(records.get(name, 0))
+            for file in (self.path / name for name in RECORDS):
+                if file.exists():
+                    os.truncate(file, records.get(file.name, 0))
         except OSError as error:
             raise _trouble(self.path, error) from error
         self._open = True
