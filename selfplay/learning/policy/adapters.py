@@ -45,7 +45,8 @@ class LoraSettings:
 
     def config(self) -> LoraConfig:
         # Dropout stays 0: sampling and scoring must be the same function.
-        targets = self.targets if isinstance(self.targets, str) else list(self.targets)
+        one = [self.targets] if isinstance(self.targets, str) else list(self.targets)
+        targets = self.targets if self.targets == "all-linear" else one  # PEFT takes any other text for a pattern
         return LoraConfig(
             r=self.rank, lora_alpha=self.alpha, lora_dropout=0.0, target_modules=targets, task_type="CAUSAL_LM"
         )
