@@ -7,16 +7,14 @@ where a turn came to nothing. Exit codes: 0 played, 2 bad input. Left out: playi
 from __future__ import annotations
 
 import os
-import random
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
 from selfplay.config import Config, configure
 from selfplay.config.flags import parse
-from selfplay.errors import UnknownName, suggestion
-from selfplay.game.problems import SETS, Problem, load_problems
+from selfplay.game.problems import Problem, find_problem
 from selfplay.run.command import run_command
 
 ABOUT = "Play one episode with an untrained player and show everything that happens in it."
@@ -53,31 +51,7 @@ def _play(config: Config, wanted: str | None) -> str:
 
 def choose(config: Config, wanted: str | None) -> Problem:
     """The problem of this id, from `config.problems` or any set of the package; without one, drawn by the seed."""
-    problems = load_problems(config.problems)
-    if wanted is None:
-        return random.Random(config.seed).choice(problems)
-    others = (
-        [] if config.problems not in SETS else [name for name in SETS if name != config.problems and "/" not in name]
-    )
-    known = {problem.id: problem for problem in problems}
-    for name in others:
-        if wanted in known:
-            break
-        known = {problem.id: problem for problem in load_problems(name)} | known
-    if wanted not in known:
-        raise UnknownProblem(wanted, known, config.problems)
-    return known[wanted]
-
-
-class UnknownProblem(UnknownName):
-    """No problem of this id; names the nearest, and some of the many."""
-
-    def __init__(self, wanted: str, known: Iterable[str], source: str) -> None:
-        super().__init__("problem", wanted, known)
-        few = ", ".join(self.known[:5])
-        close = suggestion(wanted, self.known)
-        where = f"{source} and the package's sets hold" if source in SETS else f"{source} holds"
-        self.args = (f"unknown problem {wanted!r}{close}; {where} {len(self.known)}, for instance {few}",)
+    return find_problem(wanted, config.problems, config.seed)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

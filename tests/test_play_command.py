@@ -7,7 +7,8 @@ import pytest
 
 import selfplay
 from selfplay.config import configure
-from selfplay.play import UnknownProblem, choose, main
+from selfplay.game.problems import UnknownProblem
+from selfplay.play import choose, main
 
 
 @pytest.fixture
