@@ -84,8 +84,19 @@ class Solution:
     def seconds_by_stage(self) -> dict[int, float]:
         return {stage: spent.seconds for stage, spent in self.spent.items()}
 
+    @property
+    def solved(self) -> bool:
+        """A program, which passes every test known to be right: the problem's own and, where there is a reference, all that
+        count. As far as anything was run."""
+        known = [test for test in self.tests if test.stage is None or self.problem.reference_solution is not None]
+        return self.code is not None and all(test.verdict in ("passed", None) for test in known)
+
     def __repr__(self) -> str:
         return self.text()
+
+    def line(self) -> str:
+        """One line for people, for where there are many problems."""
+        return printable(f"{self.problem.id}: {self._verdict() if self.code else 'no program'}; {self.seconds:.2f} s")
 
     def text(self, chain: bool = True) -> str:
         """For people; without the `chain` where that was shown as it came."""
@@ -138,11 +149,13 @@ class Solution:
         ran = self.execution
         if ran is None:
             return "nothing was run"
-        known = (
-            "" if self.problem.reference_solution else ", tests of the player's own among them that nobody vouches for"
+        also = f"; {ran.agreed} of {self.samples} programs do the same" if self.samples > 1 else ""
+        doubt = (
+            ""
+            if self.problem.reference_solution
+            else "; without a reference nobody knows which of its own tests are right"
         )
-        also = f"; {ran.agreed} of {self.samples} programs agree with it" if self.samples > 1 else ""
-        return f"passed {ran.passed} of {ran.total} tests{known if ran.total else ''}{also} (sandbox: {ran.tier})"
+        return f"passed {ran.passed} of {ran.total} tests{also} (sandbox: {ran.tier}){doubt}"
 
 
 def _line(test: SolutionTest) -> str:

@@ -50,7 +50,7 @@ def test_words_that_are_no_problem_are_refused(description: str, signature: str,
 
 
 def test_a_reference_that_cannot_be_read_is_refused() -> None:
-    with pytest.raises(ProblemError, match="standard input: .*'reference_solution': is not valid Python"):
+    with pytest.raises(ProblemError, match=r"standard input: .*'reference_solution': is not valid Python"):
         given_problem("-", "", json.dumps(BARE | {"reference_solution": "def double("}))
 
 

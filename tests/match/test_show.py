@@ -79,3 +79,9 @@ def test_a_last_turn_without_code_is_named(judge: Judge, walk_through: Any) -> N
 def test_a_turn_without_tests_is_named(judge: Judge, walk_through: Any) -> None:
     text = shown(judge, walk_through, discriminator1="It looks fine to me.")
     assert "stage 1 (Informal Reasoning), discriminator: holds no test that can be read" in text
+
+
+def test_what_could_move_a_cursor_is_shown_escaped(judge: Judge, walk_through: Any) -> None:
+    text = shown(judge, walk_through, generator1="up \x1b[1A and away")
+    assert "up \\x1b[1A and away" in text
+    assert "\x1b" not in text
