@@ -119,13 +119,18 @@ class Solver:
         )
 
 
-def best_of(match: Match) -> Agreeing:
+def best_of(match: Match, blind: bool = False) -> Agreeing:
     """The programs of a match that are handed in, its first for all: the problem's own tests decide, with a reference all
-    tests that count, then agreement. A test that infrastructure took from any program decides nothing."""
-    cases = tuple({case.key: case for case in (*match.baseline, *match.admitted)}.values())
+    tests that count, then agreement. A test that infrastructure took from any program decides nothing.
+
+    `blind` looks away from the reference: every test that could be read has its say, right or wrong.
+    """
+    written = match.well_formed if blind else match.admitted
+    cases = tuple({case.key: case for case in (*match.baseline, *written)}.values())
     rows = [match.each(row, cases) for row in match.programs]
     kept = [number for number in range(len(cases)) if all(row[number] != "infra_error" for row in rows)]
-    known = kept if match.problem.reference_solution else [number for number in kept if number < match.own]
+    sure = match.problem.reference_solution is not None and not blind
+    known = kept if sure else [number for number in kept if number < match.own]
     others = [number for number in kept if number not in known]
     passed = [
         [chain.code.source is not None, *(row[number] == "passed" for number in (*known, *others))]
