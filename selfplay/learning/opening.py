@@ -63,7 +63,9 @@ class Source:
 
         policy = setup.open_player(config)
         if self.adapters is not None:
-            policy.adapters.load(self.adapters)
+            policy.trainer.load(self.adapters)
+            for role in ROLES:
+                policy.sampler.changed(role)
         return Entrant(self.name, policy, setup.open_prompts(config), setup.table(config).generator)
 
 

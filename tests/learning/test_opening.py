@@ -22,10 +22,11 @@ from selfplay.run.folder import RunFolder
 
 def stirred(policy: Policy, seed: int) -> Policy:
     """The policy with adapters that say something."""
-    torch.manual_seed(seed)
-    for parameters in policy.adapters.parameters.values():
-        for parameter in parameters.values():
-            parameter.data.normal_(std=0.1)
+    state = policy.trainer.state()
+    for weights in state["adapters"].values():
+        for number, name in enumerate(sorted(weights)):
+            weights[name].normal_(std=0.1, generator=torch.Generator().manual_seed(1000 * seed + number))
+    policy.load_state(state)
     return policy
 
 
@@ -42,10 +43,10 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def weights(name: str) -> float:
+def weights(name: str) -> str:
     player = open_player(name).player
     assert isinstance(player, Policy)
-    return sum(float(each.double().sum()) for each in player.adapters.parameters["generator"].values())
+    return player.trainer.digest("generator")
 
 
 def test_a_run_is_its_best_checkpoint_and_one_step_is_one_checkpoint(run: Path) -> None:
