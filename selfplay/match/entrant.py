@@ -39,7 +39,7 @@ class Entrant:
 
     def single_stage(self) -> Entrant:
         """The same without a reasoning chain."""
-        return replace(self, stages=(5,))
+        return replace(self, name=f"{self.name}, single stage", stages=(5,))
 
 
 @dataclass(frozen=True, slots=True)
