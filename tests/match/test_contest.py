@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -122,3 +124,11 @@ def test_in_cross_play_every_generator_meets_every_discriminator(judge: Judge) -
     assert [[cell.value for cell in row] for row in found.survives] == [[1.0, 0.0], [1.0, 1.0]]
     assert [cell.value for cell in found.kills[0]] == [0.0, 1.0]
     assert found.kills[1][0].value != found.kills[1][0].value  # no wrong program was there to kill
+
+
+def test_every_figure_stands_in_the_glossary(judge: Judge) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "glossary.md").read_text(encoding="utf-8")
+    bugs = bug_columns(hunt(entrant([], {}), [Bug(BIG, WRONG)], judge, 1))
+    for name in (*values(judge, entrant([RIGHT], {5: BOUNDARY})), *bugs):
+        general = re.sub(r"stage-\d", "stage-S", re.sub(r"tokens/\w+", "tokens/ROLE", re.sub(r"_at_\d", "_at_K", name)))
+        assert f"`{general}`" in page, name
