@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from selfplay import _HOMES, __all__, __version__
-from selfplay import evaluate, solve
+from selfplay import _HOMES, __all__, __version__, evaluate, solve
 from selfplay.config import PRESETS, Config
 from selfplay.game.phases import SCHEDULES
 from selfplay.game.rewards import RULES
