@@ -36,6 +36,13 @@ class Judged:
     why: str = ""
     values: tuple[tuple[str, str], ...] = ()
 
+    def as_json(self) -> dict[str, object]:
+        """The values only where they were asked for."""
+        told = {"path": self.path, "verdicts": list(self.verdicts), "why": self.why or None}
+        return told | (
+            {"values": [dict(zip(("did", "expected"), one, strict=True)) for one in self.values]} if self.values else {}
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
@@ -51,11 +58,30 @@ class Judgement:
 
     @property
     def refused(self) -> tuple[Refusal, ...]:
+        """The cases that do not count."""
         return tuple(case for case in self.cases if isinstance(case, Refusal))
 
     @property
     def all_pass(self) -> bool:
+        """Whether every program passes every case that counts."""
         return all(verdict == "passed" for program in self.programs for verdict in program.verdicts)
+
+    def as_json(self) -> dict[str, object]:
+        """What `--json` prints: the tier, all cases with why they do not count, and the programs with their verdicts."""
+        refused = [case if isinstance(case, Refusal) else None for case in self.cases]
+        return {
+            "tier": self.tier,
+            "cases": [
+                {
+                    "name": case.name,
+                    "source": case.source,
+                    "admitted": refusal is None,
+                    "reason": refusal and refusal.why,
+                }
+                for case, refusal in zip(self.cases, refused, strict=True)
+            ],
+            "programs": [each.as_json() for each in self.programs],
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,5 +167,5 @@ def _nothing_admitted(problem: Problem, refused: Sequence[Refusal]) -> str:
         return f"no case can be admitted: the reference does not define {problem.entry_point!r}"
     if not refused:
         return "there is no test in what was given"
-    counts = Counter(f"{case.reason}: {case.detail}" if case.detail else case.reason for case in refused)
+    counts = Counter(case.why for case in refused)
     return "no case can be admitted:\n" + "\n".join(f"  {count} x {why}" for why, count in counts.most_common())
