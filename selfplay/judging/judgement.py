@@ -38,10 +38,10 @@ class Judged:
 
     def as_json(self) -> dict[str, object]:
         """The values only where they were asked for."""
-        told = {"path": self.path, "verdicts": list(self.verdicts), "why": self.why or None}
-        return told | (
-            {"values": [dict(zip(("did", "expected"), one, strict=True)) for one in self.values]} if self.values else {}
-        )
+        told: dict[str, object] = {"path": self.path, "verdicts": list(self.verdicts), "why": self.why or None}
+        if self.values:
+            told["values"] = [{"did": did, "expected": expected} for did, expected in self.values]
+        return told
 
 
 @dataclass(frozen=True, slots=True)
