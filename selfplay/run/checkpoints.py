@@ -24,6 +24,7 @@ from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
 
+from selfplay.config.layers import run_folder
 from selfplay.errors import SelfplayError
 
 SCHEMA = 1
@@ -54,6 +55,7 @@ class About:
     finished: bool = False
     scores: Mapping[str, float | None] = field(default_factory=dict)
     best_by: str = "code_greedy"
+    records: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,12 +145,12 @@ def listed(run: Path, say: Say = lambda text: None) -> list[Checkpoint]:
     return [found[step] for step in sorted(found)]
 
 
-def latest(run: Path, say: Say = lambda text: None) -> Checkpoint | None:
+def latest(run: Path, say: Say = lambda text: None, resumable: bool = False) -> Checkpoint | None:
     """The newest that is whole. `say` is told of each newer one that is not; None where there is none at all.
 
-    Raises CheckpointError where there are some, and none of them is whole.
+    `resumable`: and whose records are all there. Raises CheckpointError where there are some, and none of them will do.
     """
-    return _whole(run, list(reversed(listed(run, say))), say, "the one before is taken")
+    return _whole(run, list(reversed(listed(run, say))), say, "the one before is taken", resumable)
 
 
 def best(run: Path, by: str | None = None, say: Say = lambda text: None) -> Checkpoint | None:
@@ -173,12 +175,26 @@ def find(run: Path, step: int) -> Checkpoint:
     return by_step[step]
 
 
+def to_resume(path: str | Path, say: Say = lambda text: None) -> Checkpoint | None:
+    """What to go on from: the checkpoint that `path` names, or the newest of the run; None where the run has none yet.
+
+    Raises CheckpointError where it, or every one, is torn or corrupt, or has lost records.
+    """
+    run = run_folder(str(path))
+    if run == Path(path):
+        return latest(run, say, resumable=True)
+    made = read(Path(path))
+    made.check()
+    check_records(run, made)
+    return made
+
+
 def keep(run: Path, limit: int | None, by: str) -> None:
-    """Removes what is in excess: the best and the last `limit` stay; without a limit the last of each stage and the newest."""
+    """Removes all but the best and the last `limit`; without a limit all but the last of each stage and the newest two."""
     found = listed(run)
     if not found:
         return
-    last = found[-limit:] if limit else [each for each in found if each.about.evaluated] + found[-1:]
+    last = found[-limit:] if limit else [each for each in found if each.about.evaluated] + found[-2:]
     stays = {each.step for each in last} | {max(found, key=lambda each: _rank(each, by)).step}
     for each in found:
         if each.step not in stays:
@@ -197,17 +213,29 @@ def _rank(made: Checkpoint, by: str) -> tuple[bool, float, int]:
     return score is not None, score or 0.0, made.step
 
 
-def _whole(run: Path, found: list[Checkpoint], say: Say, instead: str) -> Checkpoint | None:
+def check_records(run: Path, made: Checkpoint) -> None:
+    """Raises CheckpointError where a file of records is shorter than it was: what is missing could not be made again."""
+    for name, size in made.about.records.items():
+        there = (run / name).stat().st_size if (run / name).is_file() else 0
+        if there < size:
+            raise CheckpointError(
+                f"checkpoint {made.path} cannot be resumed: {run / name} holds {there} bytes of {size}"
+            )
+
+
+def _whole(run: Path, found: list[Checkpoint], say: Say, instead: str, resumable: bool = False) -> Checkpoint | None:
     for made in found:
         try:
             made.check()
+            if resumable:
+                check_records(run, made)
         except CheckpointError as error:
             say(f"{error}; {instead}")
             continue
         return made
     if _folders(run):
         raise CheckpointError(
-            f"none of the checkpoints in {run / FOLDER} is whole; bring back a copy, or begin again in another --output-dir"
+            f"none of the checkpoints in {run / FOLDER} can be used; bring back a copy, or begin again in another --output-dir"
         )
     return None
 

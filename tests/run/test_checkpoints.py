@@ -136,7 +136,7 @@ def test_where_none_is_whole_nothing_is_taken(tmp_path: Path) -> None:
     spoil_by_cutting(made(tmp_path, 4).path)
     spoil_the_manifest(made(tmp_path, 8).path)
     for way in (latest, best):
-        with pytest.raises(CheckpointError, match=r"none of the checkpoints in .* is whole"):
+        with pytest.raises(CheckpointError, match=r"none of the checkpoints in .* can be used"):
             way(tmp_path)
 
 
@@ -173,11 +173,11 @@ def test_the_last_few_and_the_best_stay(tmp_path: Path) -> None:
     assert names(tmp_path) == ["2", "5", "6"]
 
 
-def test_without_a_limit_the_last_of_each_stage_and_the_newest_stay(tmp_path: Path) -> None:
-    for step, score in enumerate((None, 0.2, None, 0.1, None, None), 1):
+def test_without_a_limit_the_last_of_each_stage_and_the_newest_two_stay(tmp_path: Path) -> None:
+    for step, score in enumerate((None, 0.2, None, 0.1, None, None, None), 1):
         made(tmp_path, step, score)
     keep(tmp_path, None, "code_greedy")
-    assert names(tmp_path) == ["2", "4", "6"]
+    assert names(tmp_path) == ["2", "4", "6", "7"]
 
 
 def test_what_came_after_a_step_can_be_dropped(tmp_path: Path) -> None:
