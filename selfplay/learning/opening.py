@@ -12,7 +12,6 @@ how it plays (device, seed, sandbox) from whoever opens it, whose other settings
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
@@ -23,25 +22,26 @@ from selfplay.config import Config, configure
 from selfplay.config.knobs import PLAYER
 from selfplay.config.layers import from_yaml
 from selfplay.errors import BadInput, suggestion
-from selfplay.game.episode import ROLES
 from selfplay.match.entrant import Entrant
 from selfplay.run import checkpoints
+from selfplay.run.adapters import Found, find_adapters
 from selfplay.run.folder import ADAPTERS, CONFIG
 
 EMBEDDED, BASE = "embedded", "base"
 RUNS = Path("runs")
 _KEPT = {each.name for each in fields(Config) if each.metadata["group"] == PLAYER} | {
-    *("problems", "cases_per_turn", "temperature", "max_completion_length", "lora_target_modules")
+    *("problems", "cases_per_turn", "temperature", "max_completion_length")
 }
-_MODEL = "adapter_model.safetensors"
+
+Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a name stands for: the folder of its adapters, None for none, and the settings that it was made with."""
+    """What a name stands for: its adapters, None for none, and the settings that it was made with."""
 
     name: str
-    adapters: Path | None = None
+    adapters: Found | None = None
     settings: Mapping[str, object] = field(default_factory=dict)
 
     def config(self, given: Mapping[str, object] | None = None) -> Config:
@@ -58,14 +58,15 @@ class Source:
         return configure({**self.settings, **given})
 
     def open(self, config: Config) -> Entrant:
-        """The player, loaded, as `config` says. Raises PolicyError."""
+        """The player, loaded, as `config` says. A role without an adapter plays as the base does.
+
+        Raises AdapterError where the adapters belong to another base, PolicyError.
+        """
         from selfplay.learning import setup  # torch, once the names are known to be right
 
         policy = setup.open_player(config)
         if self.adapters is not None:
-            policy.trainer.load(self.adapters)
-            for role in ROLES:
-                policy.sampler.changed(role)
+            setup.begin_on(policy, str(self.adapters.place), lambda text: None)
         return Entrant(self.name, policy, setup.open_prompts(config), setup.table(config).generator)
 
 
@@ -78,22 +79,21 @@ def open_player(name: str | None = None, **given: Any) -> Entrant:
     return source.open(source.config(given))
 
 
-def source_of(name: str, say: Callable[[str], None] = lambda text: None) -> Source:
-    """What a name stands for, before anything is loaded. Raises BadInput, CheckpointError."""
+def source_of(name: str, say: Say = lambda text: None) -> Source:
+    """What a name stands for, before anything is loaded. `say` is told of checkpoints that are not whole.
+
+    Raises BadInput, AdapterError, CheckpointError.
+    """
     if name in (EMBEDDED, BASE):
         return Source(name)
-    run, at, step = name.rpartition("@")
-    if at and not Path(name).exists():
-        if not step.isdigit():
-            raise BadInput(
-                f"{name}: after @ stands the number of a step, not {step!r}; `selfplay.checkpoints` lists them"
-            )
-        return _made(name, checkpoints.find(_run_folder(run, name), int(step)).path)
-    folder = _run_folder(name, name)
-    if (folder / CONFIG).is_file():
-        best = checkpoints.best(folder, say=say)
-        return _made(name, best.path if best else folder)
-    return _made(name, folder)
+    run, at, _ = name.rpartition("@")
+    if not Path(name).exists() and not (at and Path(run).is_dir()):
+        known = [EMBEDDED, BASE, *(str(each) for each in RUNS.glob("*") if each.is_dir())]
+        what = "name embedded, base, the folder of a run, RUN@STEP, or a folder of adapters"
+        raise BadInput(f"no player {name!r}{suggestion(name, known)}; {what}")
+    found = find_adapters(name, say)
+    made: dict[str, object] = {"lora_rank": found.rank, "lora_alpha": found.alpha, "lora_target_modules": found.targets}
+    return Source(name, found, _settings(found) | made)
 
 
 def default_player() -> str:
@@ -102,45 +102,14 @@ def default_player() -> str:
     return str(max(held, key=lambda path: (path / CONFIG).stat().st_mtime)) if held else EMBEDDED
 
 
-def _run_folder(path: str, name: str) -> Path:
-    folder = Path(path)
-    if folder.is_dir():
-        return folder
-    known = [EMBEDDED, BASE, *(str(each) for each in RUNS.glob("*") if each.is_dir())]
-    what = "name embedded, base, the folder of a run, RUN@STEP, or a folder of adapters"
-    raise BadInput(f"no player {name!r}{suggestion(name, known)}; {what}")
-
-
 def _holds_adapters(run: Path) -> bool:
     return bool(checkpoints.listed(run)) or (run / ADAPTERS).is_dir()
 
 
-def _made(name: str, folder: Path) -> Source:
-    """The adapters in `folder` or in its `adapters`, with the settings of the run that it lies in."""
-    adapters = folder if any((folder / role).is_dir() for role in ROLES) else folder / ADAPTERS
-    missing = [role for role in ROLES if not (adapters / role / _MODEL).is_file()]
-    if missing:
-        raise BadInput(
-            f"{folder} holds no adapter of the {' and none of the '.join(missing)} ({_MODEL}); name another player"
-        )
-    run = next((each for each in (folder, *folder.absolute().parents[:2]) if (each / CONFIG).is_file()), None)
-    settings = {key: value for key, value in from_yaml(run / CONFIG).items() if key in _KEPT} if run else {}
-    return Source(name, adapters, settings | _lora(adapters / ROLES[0], settings))
-
-
-def _lora(adapter: Path, settings: Mapping[str, object]) -> dict[str, object]:
-    """Rank, alpha, layers and base as an adapter's own file has them."""
-    try:
-        own = json.loads((adapter / "adapter_config.json").read_text(encoding="utf-8"))
-        found: dict[str, object] = {"lora_rank": own["r"], "lora_alpha": own["lora_alpha"]}
-        targets = own["target_modules"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise BadInput(f"{adapter} holds no adapter_config.json that can be read ({error})") from None
-    layers = targets if isinstance(targets, str) else tuple(sorted(targets))
-    return found | {"lora_target_modules": layers} | ({} if "model" in settings else {"model": _base(own)})
-
-
-def _base(adapter: Mapping[str, Any]) -> str | None:
-    """The model that an adapter was made for; None for the embedded player, wherever that was installed."""
-    base = adapter.get("base_model_name_or_path")
-    return None if not base or Path(base).parts[-2:] == ("tiny", "player") else str(base)
+def _settings(found: Found) -> dict[str, object]:
+    """Of the run that the adapters lie in; elsewhere the base that they say they belong to."""
+    run = next((each for each in found.place.absolute().parents[:3] if (each / CONFIG).is_file()), None)
+    if run is not None:
+        return {key: value for key, value in from_yaml(run / CONFIG).items() if key in _KEPT}
+    base = next((base.name for base in found.bases.values() if base is not None), EMBEDDED)
+    return {"model": None if base == EMBEDDED else base}

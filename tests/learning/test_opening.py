@@ -77,9 +77,18 @@ def test_adapters_of_another_base_are_refused(run: Path, tmp_path: Path) -> None
     ):
         source_of(str(run)).config({"model": "other/model"})
     shutil.copytree(run / "adapters", tmp_path / "mine")
-    for file in (tmp_path / "mine").glob("*/adapter_config.json"):
-        file.write_text(json.dumps(json.loads(file.read_text()) | {"base_model_name_or_path": "some/model"}))
+    for file in (tmp_path / "mine").glob("*/base.json"):
+        file.write_text(json.dumps({"name": "some/model", "digest": "0"}))
     assert source_of(str(tmp_path / "mine")).config().model == "some/model"
+    shutil.copytree(run, tmp_path / "b", ignore=shutil.ignore_patterns("checkpoints"))
+    shutil.copytree(tmp_path / "mine", tmp_path / "b" / "adapters", dirs_exist_ok=True)
+    with pytest.raises(SelfplayError, match="was trained on some/model"):
+        open_player(str(tmp_path / "b"))
+
+
+def test_one_role_s_adapter_is_enough(run: Path, tmp_path: Path) -> None:
+    shutil.copytree(run / "adapters" / "generator", tmp_path / "generator")
+    assert weights(str(tmp_path / "generator")) == weights(str(run / "adapters"))
 
 
 @pytest.mark.parametrize(
@@ -88,7 +97,7 @@ def test_adapters_of_another_base_are_refused(run: Path, tmp_path: Path) -> None
         ("embeded", "no player 'embeded', did you mean 'embedded'"),
         ("{run}@4", "has no checkpoint of step 4; it has 2, 3"),
         ("{run}@best", "after @ stands the number of a step, not 'best'"),
-        ("{run}/checkpoints", "holds no adapter of the generator and none of the discriminator"),
+        ("{run}/checkpoints", "no adapters in .*/checkpoints: give a run, one of its checkpoints"),
         ("nobody/nothing@3", "no player 'nobody/nothing@3'"),
     ],
 )
