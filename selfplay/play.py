@@ -23,6 +23,7 @@ ABOUT = "Play one episode with an untrained player and show everything that happ
 PROBLEM = "Id of the problem to play, such as two_sum. Default: one of --problems, drawn by --seed."
 KEYS = (
     *("seed", "device", "model", "prompts", "problems", "cases_per_turn", "temperature", "max_completion_length"),
+    *("thinking", "thinking_tokens"),
     *("timeout", "memory_mib", "sandbox", "sandbox_min_tier"),
 )
 

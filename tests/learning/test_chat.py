@@ -33,7 +33,7 @@ def with_template(tokenizer: Any, template: str | None) -> Any:
 
 def played(chat: TemplateChat, tokenizer: Any, system: str = "") -> tuple[int, ...]:
     answer = (*tuple(tokenizer.encode("sure", add_special_tokens=False)), tokenizer.eos_token_id)
-    return chat.first("solve it", system) + answer + chat.next("go on", truncated=False)
+    return chat.first("solve it", system) + answer + chat.next("go on", answer)
 
 
 @pytest.mark.parametrize("system", ["", "You write code."])
@@ -53,7 +53,8 @@ def test_a_conversation_in_pieces_equals_the_rendered_template(
 
 def test_a_truncated_turn_is_closed_first(tokenizer: Any) -> None:
     chat = TemplateChat(tokenizer)
-    assert chat.next("go on", truncated=True) == (tokenizer.eos_token_id, *chat.next("go on", truncated=False))
+    ended, cut = (5, tokenizer.eos_token_id), (5, 6)
+    assert chat.next("go on", cut) == (tokenizer.eos_token_id, *chat.next("go on", ended))
 
 
 def test_the_templates_end_of_turn_and_the_models_end_a_turn(tokenizer: Any) -> None:

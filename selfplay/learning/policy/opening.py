@@ -65,5 +65,5 @@ def join(trainer: PeftTrainer, tokenizer: Any, seed: int = 0) -> Policy:
     """A trainer with the chat of its model's tokenizer and the sampler that fits it."""
     from selfplay.learning.policy.chat import TemplateChat
 
-    chat = TemplateChat(tokenizer, trainer.end_ids)
+    chat = TemplateChat(tokenizer, trainer.end_ids, trainer.settings.thinking)
     return Policy(trainer, open_sampler(trainer, chat.end_ids, seed), chat)
