@@ -135,11 +135,11 @@ def _halves(text: str) -> tuple[str, str]:
 
 def _own_ids(tokenizer: Any, shown: str) -> tuple[frozenset[int], frozenset[int]]:
     """(special ids, ids that belong to the template alone): the special ones, and added ones that occur in what the template
-    shows. Other added tokens are plain text in one piece, such as runs of spaces."""
+    shows. Other added tokens are plain text in one piece, such as runs of spaces; an unknown letter is plain text too."""
     added = tokenizer.added_tokens_decoder.items()
     special = {number for number, token in added if token.special} | set(tokenizer.all_special_ids)
     named = {number for number, token in added if token.content.strip() and token.content in shown}
-    return frozenset(special), frozenset(special | named)
+    return frozenset(special), frozenset(special | named) - {tokenizer.unk_token_id}
 
 
 def _given(ids: int | list[int] | None) -> tuple[int, ...]:
