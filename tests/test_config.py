@@ -91,6 +91,12 @@ def test_a_bare_word_of_yaml_can_be_none() -> None:
     assert configure({"model": "none"}).model is None
 
 
+@pytest.mark.parametrize("word", ["on", "off", "auto"])
+def test_a_bare_word_of_yaml_can_be_on_or_off(tmp_path: Path, word: str) -> None:
+    assert configure(file=written(tmp_path, f"thinking: {word}")).thinking == word
+    assert from_flags(["--thinking", word]).thinking == word
+
+
 @pytest.mark.parametrize("key", ["n_generator_step", "learning-rate", "learningrate"])
 def test_an_unknown_key_fails_with_a_suggestion(tmp_path: Path, key: str) -> None:
     with pytest.raises(ConfigError, match=r"my\.yaml: unknown key .*did you mean '(n_generator_steps|learning_rate)'"):
