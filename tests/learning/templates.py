@@ -1,4 +1,4 @@
-"""Chat templates with tokenizers made on the spot: those that TRL bundles, read where it is installed, and three of our own.
+"""Chat templates with tokenizers made on the spot: those that TRL bundles, read where it is installed, and four of our own.
 
 A tokenizer has the tokens that the family's own has, special or merely added, with its beginnings and ends, over a small
 vocabulary: bytes as in Qwen's, or pieces with a leading mark as in Llama 2's and Gemma's.
@@ -34,7 +34,11 @@ PHI_4 = (
     "{% for m in messages %}<|im_start|>{{ m.role }}<|im_sep|>{{ m.content }}<|im_end|>{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant<|im_sep|>{% endif %}"
 )
-OURS = {"mistral": MISTRAL, "magistral": MAGISTRAL, "phi4": PHI_4}
+GLM_4 = (
+    "[gMASK]<sop>{% for m in messages %}<|{{ m.role }}|>\n{{ m.content }}{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+OURS = {"glm4": GLM_4, "mistral": MISTRAL, "magistral": MAGISTRAL, "phi4": PHI_4}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +120,7 @@ FAMILIES: dict[str, Family] = {
     **dict.fromkeys(("qwen2_5", "qwen2_5_vl", "qwen3_vl"), QWEN_2),
     **dict.fromkeys(("qwen3", "qwen3_instruct_2507"), QWEN_3),
     **dict.fromkeys(("qwen3_5_nothink", "qwen3_5_think", "qwen3_6", "qwen3_8"), QWEN_3),
+    "glm4": replace(GLM, lead="\n"),
     "mistral": replace(MISTRALS, lead=" "),
     "magistral": MISTRALS,
     "phi4": PHI_4S,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tokenizers import AddedToken
 
+from selfplay.learning.policy import open_policy
 from selfplay.learning.policy.chat import TemplateChat
 from selfplay.learning.policy.errors import PolicyError
 from tests.learning.conftest import SPECIAL
@@ -243,3 +245,9 @@ def test_a_template_that_thinks_and_has_no_switch_cannot_be_told_not_to(tokenize
 def test_a_template_that_shows_a_message_twice_is_refused(tokenizer: Any) -> None:
     with pytest.raises(PolicyError, match="2 times"):
         TemplateChat(with_template(tokenizer, "{% for m in messages %}{{ m.content }}{{ m.content }}{% endfor %}"))
+
+
+def test_a_template_that_cannot_be_used_is_refused_before_the_model_is_loaded(tokenizer: Any, tmp_path: Path) -> None:
+    with_template(tokenizer, "{% for m in messages %}{{ m.content[0].text }}{% endfor %}").save_pretrained(tmp_path)
+    with pytest.raises(PolicyError, match="does not take plain messages"):
+        open_policy(tmp_path)  # there is no model in it

@@ -116,7 +116,7 @@ def rendered(name: str, thinking: Thinking, role: Role, stage: int) -> list[int]
     messages = [] if folded else [{"role": "system", "content": system}]
     messages.append({"role": "user", "content": f"{system}\n\n{first}" if folded else first})
     for each in range(2, stage + 1) if grows else ():
-        messages.append({"role": "assistant", "content": FAMILIES[name].lead + SAID[role][each - 2]})
+        messages.append({"role": "assistant", "content": SAID[role][each - 2]})
         messages.append({"role": "user", "content": asked(role, each, alone=False)})
     return list(tokenizer(name).apply_chat_template(messages, add_generation_prompt=True, return_dict=False, **switch))
 

@@ -29,8 +29,10 @@ def open_policy(
     `seed` makes the adapters and keys every sampled token. `four_bit` None: where it can be done.
     """
     from selfplay.learning.policy import hf
+    from selfplay.learning.policy.template import read_template
 
     tokenizer = hf.load_tokenizer(source)  # small, so what is wrong with it is said before the model is loaded
+    read_template(tokenizer, (settings or PolicySettings()).thinking)
     return join(open_trainer(source, settings, seed, device, four_bit), tokenizer, seed)
 
 

@@ -108,82 +108,73 @@ class _Probe:
     switches: dict[str, bool]
 
     def opening(self) -> tuple[str, str]:
-        return self._around(self._render([_message("user", _USERS[0])]), _USERS[:1])
+        return _around(self._render([_message("user", _USERS[0])]), _USERS[0])
 
     def system(self) -> tuple[str, str, str] | None:
         """The opening with a system message; None where the template refuses, hides or moves it."""
         try:
-            rendered = self._render([_message("system", _SYSTEM), _message("user", _USERS[0])])
-        except TemplateError:
+            before, rest = _around(self._render([_message("system", _SYSTEM), _message("user", _USERS[0])]), _SYSTEM)
+            return (before, *_around(rest, _USERS[0]))
+        except PolicyError:
             return None
-        if rendered.count(_SYSTEM) != 1 or rendered.find(_SYSTEM) > rendered.find(_USERS[0]):
-            return None
-        return self._around(rendered, (_SYSTEM, _USERS[0]))
 
     def between(self, marks: tuple[str, str] | None) -> tuple[str, str] | None:
         """What the template adds between turns; None where it does not keep what came before, a thought included."""
         opening = self.opening()
-        start = opening[0] + _USERS[0] + opening[1]
-        for lead in ("", " ", "\n"):  # white space that the template leaves to the player to write
-            turns = self._turns([lead + _ANSWER])
-            if turns is None or not turns.startswith(start + lead + _ANSWER):
-                continue
-            tail = turns[len(start + lead + _ANSWER) :]
-            if tail.count(_USERS[1]) != 1:
-                continue
-            between = self._around(tail, _USERS[1:2])
-            answers = [lead + _ANSWER] * 2
-            thought = f"{marks[0]}\n{_THOUGHT}\n{marks[1]}\n\n{_ANSWER}" if marks else lead + _ANSWER
-            if all(self._turns(said) == _joined(opening, between, said) for said in (answers, [thought, thought])):
-                return between
-        return None
+        turns = self._turns([_ANSWER])
+        if turns.count(_ANSWER) != 1 or turns.count(_USERS[1]) != 1:
+            return None
+        between = _around(_around(turns, _ANSWER)[1], _USERS[1])
+        thought = f"{marks[0]}\n{_THOUGHT}\n{marks[1]}\n\n{_ANSWER}" if marks else _ANSWER
+        kept = all(_grows(self._turns([said] * 2), opening, between, said) for said in (_ANSWER, thought))
+        return between if kept else None
 
     def goes_on(self, system: tuple[str, str, str], between: tuple[str, str]) -> bool:
         """Whether a conversation with a system message grows as one without."""
         opening = (system[0] + _SYSTEM + system[1], system[2])
-        turns = self._turns([_ANSWER] * 2, [_message("system", _SYSTEM)])
-        return turns == _joined(opening, between, [_ANSWER] * 2)
+        return _grows(self._turns([_ANSWER] * 2, [_message("system", _SYSTEM)]), opening, between, _ANSWER)
 
     def ending(self) -> str:
         """What follows the player's last words; where nothing does, what follows words that were answered."""
         messages = [_message("user", _USERS[0]), _message("assistant", _ANSWER)]
         last = self._render(messages, more=False).rpartition(_ANSWER)[2]
-        return last or (self._turns([_ANSWER]) or "").partition(_ANSWER)[2].partition(_USERS[1])[0]
+        return last or self._turns([_ANSWER]).partition(_ANSWER)[2].partition(_USERS[1])[0]
 
-    def _turns(self, answers: Sequence[str], messages: Sequence[Message] = ()) -> str | None:
-        """A conversation with these answers, up to where the player speaks again; None where the template refuses it."""
+    def _turns(self, answers: Sequence[str], messages: Sequence[Message] = ()) -> str:
+        """A conversation with these answers, up to where the player speaks again; empty where the template refuses it."""
         said = [_message("user", _USERS[0])]
         for answer, user in zip(answers, _USERS[1:], strict=False):
             said += [_message("assistant", answer), _message("user", user)]
         try:
             return self._render([*messages, *said])
-        except TemplateError:
-            return None
+        except PolicyError:
+            return ""
 
     def _render(self, messages: Sequence[Message], more: bool = True) -> str:
-        return self.tokenizer.apply_chat_template(
-            list(messages), tokenize=False, add_generation_prompt=more, **self.switches
+        render = self.tokenizer.apply_chat_template
+        try:
+            return render(list(messages), tokenize=False, add_generation_prompt=more, **self.switches)
+        except (TemplateError, TypeError, ValueError, LookupError, AttributeError) as error:
+            raise PolicyError(
+                f"the model's chat template does not take plain messages ({error}); choose another model"
+            ) from error
+
+
+def _around(rendered: str, probe: str) -> tuple[str, str]:
+    """The texts before and after the probe, which must be shown once."""
+    if rendered.count(probe) != 1:
+        raise PolicyError(
+            f"the model's chat template shows a message {rendered.count(probe)} times instead of once; choose another model"
         )
-
-    def _around(self, rendered: str, probes: Sequence[str]) -> Any:
-        """The texts before, between and after the probes, each of which must be shown once."""
-        pieces, rest = [], rendered
-        for probe in probes:
-            if rendered.count(probe) != 1:
-                raise PolicyError(
-                    f"the chat template shows a message {rendered.count(probe)} times instead of once; choose another model"
-                )
-            before, _, rest = rest.partition(probe)
-            pieces.append(before)
-        return (*pieces, rest)
+    before, _, after = rendered.partition(probe)
+    return before, after
 
 
-def _joined(opening: Sequence[str], between: tuple[str, str], answers: Sequence[str]) -> str:
-    """A conversation put together from its pieces, up to where the player speaks again."""
-    text = opening[0] + _USERS[0] + opening[1]
-    for answer, user in zip(answers, _USERS[1:], strict=False):
-        text += answer + between[0] + user + between[1]
-    return text
+def _grows(rendered: str, opening: Sequence[str], between: tuple[str, str], said: str) -> bool:
+    """Whether a conversation in which the player says the same twice is put together from these pieces. Between the opening
+    and what is said there may be white space, which a template that writes it later leaves to the player."""
+    asked = [opening[0] + _USERS[0] + opening[1], *(between[0] + user + between[1] for user in _USERS[1:])]
+    return any(rendered == (lead + said).join(asked) for lead in ("", " ", "\n"))
 
 
 def _message(role: str, content: str) -> Message:
