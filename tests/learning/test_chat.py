@@ -248,6 +248,8 @@ def test_a_template_that_shows_a_message_twice_is_refused(tokenizer: Any) -> Non
 
 
 def test_a_template_that_cannot_be_used_is_refused_before_the_model_is_loaded(tokenizer: Any, tmp_path: Path) -> None:
-    with_template(tokenizer, "{% for m in messages %}{{ m.content[0].text }}{% endfor %}").save_pretrained(tmp_path)
+    with_template(tokenizer, "{% for m in messages %}{{ m.content[0].text + m.role }}{% endfor %}").save_pretrained(
+        tmp_path
+    )
     with pytest.raises(PolicyError, match="does not take plain messages"):
         open_policy(tmp_path)  # there is no model in it
