@@ -151,6 +151,12 @@ class Knobs:
         "Style of the prompts: compact or instruct.",
         model="instruct",
     )
+    thinking: Literal["auto", "on", "off"] = knob(
+        "auto",
+        PLAYER,
+        "Whether a model thinks before it speaks: on and off turn the switch of its chat template, auto leaves it as it "
+        "is. Off is much faster.",
+    )
 
     schedule: str = knob(
         "full",
@@ -222,10 +228,16 @@ class Knobs:
     max_completion_length: int = knob(
         96,
         GAME,
-        "Tokens per turn. Thinking models want 4096. Raise it when many turns are truncated, lower it when memory "
-        "runs out.",
+        "Tokens per turn. Raise it when many turns are truncated, lower it when memory runs out.",
         low=1,
         model=512,
+    )
+    thinking_tokens: int = knob(
+        4096,
+        GAME,
+        "Tokens per turn that a thinking model gets on top of max_completion_length. Raise it when many thoughts are cut "
+        "off (thought_cut), lower it when memory or patience runs out.",
+        low=0,
     )
 
     rewards: str = knob(

@@ -152,6 +152,7 @@ def open_player(config: Config) -> Policy:
         targets=config.lora_target_modules,
         learning_rate=config.generator_learning_rate,
         discriminator_learning_rate=config.discriminator_learning_rate,
+        thinking=config.thinking,
     )
     return open_policy(config.model or EMBEDDED, settings, config.seed, config.device)
 
@@ -173,7 +174,7 @@ def open_judge(config: Config) -> Judge:
 
 def table(config: Config) -> Table:
     """The layout of a group; without an adversary no suite is played."""
-    sampling = Sampling(config.temperature, config.max_completion_length)
+    sampling = Sampling(config.temperature, config.max_completion_length, config.thinking_tokens)
     suites = 0 if config.adversary in ("none", "golden") else config.num_suites
     return Table(config.num_generations, suites, config.num_targets, sampling, sampling)
 

@@ -29,8 +29,10 @@ def open_policy(
     `seed` makes the adapters and keys every sampled token. `four_bit` None: where it can be done.
     """
     from selfplay.learning.policy import hf
+    from selfplay.learning.policy.template import read_template
 
     tokenizer = hf.load_tokenizer(source)  # small, so what is wrong with it is said before the model is loaded
+    read_template(tokenizer, (settings or PolicySettings()).thinking)
     return join(open_trainer(source, settings, seed, device, four_bit), tokenizer, seed)
 
 
@@ -66,5 +68,5 @@ def join(trainer: PeftTrainer, tokenizer: Any, seed: int = 0) -> Policy:
     """A trainer with the chat of its model's tokenizer and the sampler that fits it."""
     from selfplay.learning.policy.chat import TemplateChat
 
-    chat = TemplateChat(tokenizer, trainer.end_ids)
+    chat = TemplateChat(tokenizer, trainer.end_ids, trainer.settings.thinking)
     return Policy(trainer, open_sampler(trainer, chat.end_ids, seed), chat)

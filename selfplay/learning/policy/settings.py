@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from selfplay.game.episode import Role
 
@@ -16,7 +17,8 @@ class PolicySettings:
 
     `targets`: names of linear layers or `all-linear`. `discriminator_learning_rate` None: the same as `learning_rate`.
     `rows`: conversations sampled at once (fewer when memory runs out). `gradient_checkpointing`: less memory, slower.
-    `fast`: None takes the small-model functions where they apply, False the model's own forward.
+    `fast`: None takes the small-model functions where they apply, False the model's own forward. `thinking`: whether the
+    chat template is to let the model think, see template.py.
     """
 
     rank: int = 16
@@ -29,6 +31,7 @@ class PolicySettings:
     cache_mib: int = 64
     gradient_checkpointing: bool = False
     fast: bool | None = None
+    thinking: Literal["auto", "on", "off"] = "auto"
 
     def rate(self, role: Role) -> float:
         own = self.discriminator_learning_rate if role == "discriminator" else None
