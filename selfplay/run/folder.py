@@ -121,7 +121,8 @@ class RunFolder:
         about = state.about({})
         if not must and not self._due(about.step):
             return
-        self._begin()
+        self._append(METRICS, self._waiting)
+        self._waiting = []
         started = time.perf_counter()
         try:
             about = state.about({name: synced(self.path / name) for name in RECORDS})

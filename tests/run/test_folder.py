@@ -224,6 +224,16 @@ def test_a_checkpoint_knows_how_much_of_the_records_belongs_to_it(config: Config
     assert made.about.records == {"metrics.jsonl": size, "episodes.jsonl": 0}
 
 
+def test_an_evaluation_that_waits_is_in_the_records_of_a_checkpoint(config: Config) -> None:
+    folder = RunFolder(config)
+    folder.evaluation({"when": "before"})
+    folder.keep(State(0), must=True)
+    folder.step({"step": 0})
+    assert [line["kind"] for line in lines(config, "metrics.jsonl")] == ["evaluation", "step"]
+    [made] = listed(Path(config.output_dir))
+    assert made.about.records["metrics.jsonl"] > 0
+
+
 def test_what_was_recorded_after_a_checkpoint_is_taken_back(config: Config) -> None:
     folder = begun(config, 2)
     folder.episodes([{"problem": "a"}])
