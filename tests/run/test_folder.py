@@ -258,6 +258,14 @@ def test_checkpoints_are_due_every_so_many_steps_and_where_there_must_be_one(con
     assert kept(config) == [3, 4, 6]
 
 
+def test_the_same_state_is_not_kept_twice(config: Config) -> None:
+    folder = begun(config)
+    folder.keep(State(1), must=True)
+    before = os.stat(Path(config.output_dir) / "checkpoints" / "1").st_ino
+    folder.keep(State(1), must=True)
+    assert os.stat(Path(config.output_dir) / "checkpoints" / "1").st_ino == before
+
+
 def test_by_default_the_next_checkpoint_waits_a_hundred_times_as_long_as_the_last_one_took(
     config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
