@@ -29,13 +29,13 @@ from typing import Any, Protocol
 
 from selfplay import __version__
 from selfplay.config import Config
-from selfplay.config.layers import MADE_WITH
+from selfplay.config.layers import MADE_WITH, RUN_FILE
 from selfplay.errors import SelfplayError
 from selfplay.run import checkpoints
 from selfplay.run.checkpoints import About
 
 SCHEMA = 1
-CONFIG, METRICS, EPISODES, ADAPTERS = "config.yaml", "metrics.jsonl", "episodes.jsonl", "adapters"
+CONFIG, METRICS, EPISODES, ADAPTERS = RUN_FILE, "metrics.jsonl", "episodes.jsonl", "adapters"
 RECORDS = (METRICS, EPISODES)
 PACE = 100  # `--save-steps auto` computes so many times as long as its last checkpoint took before the next
 _PACKAGES = ("torch", "transformers", "peft", "tokenizers")
