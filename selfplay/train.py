@@ -96,7 +96,7 @@ def _finished(config: Config, say: Callable[[str], None]) -> Result | None:
     from selfplay.run.checkpoints import to_resume
     from selfplay.run.folder import ADAPTERS
 
-    found = to_resume(config.resume or "", say)
+    found = to_resume(config.resume or "")  # the loop says what is wrong with newer ones
     if found is None or not found.about.finished or not (Path(config.output_dir) / ADAPTERS).is_dir():
         return None
     say(f"{config.output_dir} is finished: all {found.step} steps are done; adapters: {_adapters(config)}")

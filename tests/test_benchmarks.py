@@ -11,6 +11,7 @@ from random import Random
 
 import pytest
 
+from benchmarks import resume
 from benchmarks.fuzz import hunt, jobs, smaller
 from benchmarks.fuzz_admission import accepts_all
 from benchmarks.fuzz_guard import Finding
@@ -175,3 +176,10 @@ def test_a_file_of_the_set_that_lacks_a_section_is_refused() -> None:
 def test_a_set_that_is_a_key_has_no_order_either() -> None:
     assert not has_order(encode({frozenset({1, 2}): 0}))
     assert has_order(encode({(1, 2): {3}}))
+
+
+def test_kills_come_to_every_place_of_a_run_and_are_the_same_for_a_seed() -> None:
+    kills = resume.draw(20, Random(1))
+    assert len(kills) == 20
+    assert {kill.place for kill in kills} == set(resume.PLACES)
+    assert kills == resume.draw(20, Random(1))

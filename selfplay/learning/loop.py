@@ -153,6 +153,7 @@ def train_step(run: Run, step: Step) -> None:
         skipped = _count_skipped(run, role, stats[role], skipped)
     clock.lap("update")
     counts = step_counts(matches, drifted, run.judge.order_dependent - dependent) + taught(credits)
+    state.ahead()
     metrics = _record(run, step, matches, counts, stats, clock)
     state.step_done(running, skipped, metrics)
 

@@ -127,6 +127,9 @@ def write_base(folder: Path, base: Base) -> None:
 
 def _folder(path: Path, say: Callable[[str], None]) -> Path:
     """The folder that holds the adapters of a run, a checkpoint, or itself."""
+    run, _, step = str(path).rpartition("@")
+    if run and step.isdecimal() and not path.exists():
+        return checkpoints.find(Path(run), int(step)).path / ADAPTERS
     run, at, step = str(path).rpartition("@")
     if at and not path.exists():
         if not step.isdigit():
