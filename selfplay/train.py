@@ -66,14 +66,14 @@ def _run(config: Config) -> Result:
     from selfplay.run.progress import Progress, evaluation_table
     from selfplay.run.recorders import Memory, Recorders
 
-    first, progress = _first(), Progress()
+    first, progress, unheard = _first(), Progress(), Memory()
     if first:
         _check(config)
-        if config.resume and (done := _finished(config, progress.say)):
-            return done
-        config = _begun_on(config)
+    if config.resume and (done := _finished(config, progress.say if first else unheard.say)):
+        return done
+    config = _begun_on(config)
     # A folder that is taken is refused here, before torch is loaded.
-    recorder = Recorders(RunFolder(config), progress) if first else Memory()
+    recorder = Recorders(RunFolder(config), progress) if first else unheard
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     recorder.say("loading PyTorch")
     if first:
@@ -86,8 +86,8 @@ def _run(config: Config) -> Result:
         raise
     if first:
         print(_last_words(config, result, evaluation_table(result.evaluations, progress.width)), flush=True)
-    if result.interrupted and result.signal != signal.SIGINT:
-        raise SystemExit(128 + result.signal)
+    if result.interrupted and result.stopped_by != signal.SIGINT:
+        raise SystemExit(128 + result.stopped_by)
     return result
 
 

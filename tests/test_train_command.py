@@ -361,9 +361,10 @@ def test_a_run_whose_second_process_is_killed_says_so_and_can_be_resumed(tmp_pat
     assert "process 1 of 2 was killed by SIGKILL" in err
     assert "go on with --resume run" in err
     assert "Traceback" not in err
-    again = start("--resume", "run", folder=tmp_path)
+    again = start("--resume", "run", "--processes", "1", folder=tmp_path)
     _, err = again.communicate(timeout=300)
     assert again.returncode == 0, err
+    assert [step["step"] for step in metrics(tmp_path / "run", "step")] == list(range(15))
 
 
 @pytest.mark.slow

@@ -46,13 +46,13 @@ Held = Callable[[], AbstractContextManager[None]]  # around what is brought to i
 class Result:
     """What a run ends with. `evaluations` maps `before`, `stage-1` ... `after` to their records. Shows as a table.
 
-    `interrupted`: whether a signal ended it, and `signal` which.
+    `interrupted`: whether a signal ended it, and `stopped_by` which.
     """
 
     evaluations: Mapping[str, Mapping[str, Any]]
     steps: int
     interrupted: bool = False
-    signal: int = signal.SIGINT
+    stopped_by: int = signal.SIGINT
 
     def __repr__(self) -> str:
         how = "interrupted after" if self.interrupted else "done in"

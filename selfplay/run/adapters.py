@@ -151,7 +151,8 @@ def _settings(path: Path) -> tuple[int, int, str | tuple[str, ...]]:
         raise AdapterError(f"{path}: {', '.join(odd)} is not what a run trains; begin on plain LoRA adapters")
     try:
         layers = told["target_modules"]
-        return int(told["r"]), int(told["lora_alpha"]), layers if isinstance(layers, str) else tuple(sorted(layers))
+        layers = layers if isinstance(layers, str) else tuple(sorted(layers))
+        return int(told["r"]), int(told["lora_alpha"]), layers[0] if len(layers) == 1 else layers  # as a flag spells it
     except (KeyError, TypeError, ValueError) as error:
         raise AdapterError(
             f"{path} does not say r, lora_alpha and target_modules ({error}); it is no LoRA adapter's"

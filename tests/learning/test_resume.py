@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import shutil
 import signal
 import sys
 from collections.abc import Callable
@@ -42,7 +43,7 @@ def child(folder: Path, before: Callable[[], Any] = lambda: None, held: Callable
             before()
             config = configure({"resume": str(folder)}) if (folder / "config.yaml").exists() else small(folder)
             result = loop.train(config, RunFolder(config), held=held)
-            os._exit(128 + result.signal if result.interrupted else 0)
+            os._exit(128 + result.stopped_by if result.interrupted else 0)
         except SelfplayError as error:
             (folder.parent / "error.txt").write_text(str(error))
             os._exit(FAILED)
@@ -122,6 +123,24 @@ def test_a_full_disk_ends_a_run_in_words_and_what_was_written_can_be_resumed(who
     assert [path.name for path in (folder / "checkpoints").iterdir()] == []
     assert child(folder) == 0
     assert left(folder) == left(whole)
+
+
+def test_a_folder_that_is_removed_ends_a_run_in_words_and_the_weights_are_saved(tmp_path: Path) -> None:
+    folder = tmp_path / "cut"
+
+    def removing() -> None:
+        real = loop.examine
+
+        def examine(*arguments: Any) -> Any:
+            if folder.exists():
+                shutil.rmtree(folder)
+            return real(*arguments)
+
+        loop.examine = examine
+
+    assert child(folder, removing) == FAILED
+    assert "is gone: it was removed or moved while the run was on" in (tmp_path / "error.txt").read_text()
+    assert [path.name for path in folder.iterdir()] == ["adapters"]
 
 
 def test_an_error_between_steps_leaves_a_checkpoint(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from selfplay.config import configure
+from selfplay.config import configure, from_flags, to_flags
 from selfplay.game.episode import ROLES
 from selfplay.run.adapters import UNKNOWN, AdapterError, Base, base_of, begun_on, check_base, find_adapters, write_base
 from selfplay.run.checkpoints import About, write
@@ -89,6 +89,12 @@ def test_rank_scale_and_layers_come_from_the_adapters(tmp_path: Path) -> None:
     config = begun_on(configure({"init_from": str(saved(tmp_path))}))
     assert (config.lora_rank, config.lora_alpha, config.lora_target_modules) == (4, 8, ("q_proj", "v_proj"))
     assert config.init_from == str(tmp_path)
+
+
+@pytest.mark.parametrize("layers", [["q_proj"], ["q_proj", "v_proj"], "all-linear"])
+def test_other_processes_read_the_same_from_flags(tmp_path: Path, layers: Any) -> None:
+    config = begun_on(configure({"init_from": str(saved(tmp_path, target_modules=layers))}))
+    assert from_flags(to_flags(config)) == config
 
 
 def test_a_rank_that_is_asked_for_and_not_theirs_is_refused(tmp_path: Path) -> None:

@@ -280,3 +280,12 @@ def test_a_full_disk_leaves_the_checkpoint_before(config: Config) -> None:
         folder.keep(Large(2), must=True)
     assert kept(config) == [1]
     assert [path.name for path in (Path(config.output_dir) / "checkpoints").iterdir()] == ["1"]
+
+
+def test_a_run_in_a_folder_that_cannot_be_written_is_not_resumed(
+    config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun(config)
+    monkeypatch.setattr("selfplay.run.folder.os.access", lambda path, mode: False)
+    with pytest.raises(RunFolderError, match="cannot be resumed: no permission to write in"):
+        RunFolder(configure({"resume": config.output_dir}))

@@ -45,7 +45,10 @@ class LoraSettings:
 
     def config(self) -> LoraConfig:
         # Dropout stays 0: sampling and scoring must be the same function.
-        targets = self.targets if isinstance(self.targets, str) else list(self.targets)
+        named = [self.targets] if isinstance(self.targets, str) else list(self.targets)
+        targets: str | list[str] = (
+            "all-linear" if named == ["all-linear"] else named
+        )  # any other text is a pattern to PEFT
         return LoraConfig(
             r=self.rank, lora_alpha=self.alpha, lora_dropout=0.0, target_modules=targets, task_type="CAUSAL_LM"
         )
