@@ -16,9 +16,10 @@ def write(folder: Path, arm: str, seed: int, greedy: list[bool]) -> None:
     run.mkdir(parents=True)
     problems = {f"p{place}": {"correct": 4 * right, "greedy": right} for place, right in enumerate(greedy)}
     share = ESTIMATE | {"value": sum(greedy) / len(greedy)}
-    record = {figure: share for figure in FIGURES} | {"kind": "evaluation", "by_problem": problems}
+    record = dict.fromkeys(FIGURES, share) | {"kind": "evaluation", "by_problem": problems}
     step = {"kind": "step", "tokens": 1, "seconds": 1.0}
-    lines = [record | {"when": "before"}, step, record | {"when": "after"}]
+    start = record | dict.fromkeys(FIGURES, ESTIMATE) | {"when": "before"}
+    lines = [start, step, record | {"when": "after"}]
     (run / "metrics.jsonl").write_text("\n".join(map(json.dumps, lines)))
 
 
