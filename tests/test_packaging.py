@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from selfplay import _HOMES, __all__, __version__, evaluate, solve
+from selfplay import _HOMES, __all__, __version__, bank, evaluate, solve
 from selfplay.config import PRESETS, Config
 from selfplay.game.phases import SCHEDULES
 from selfplay.game.rewards import RULES
@@ -108,7 +108,7 @@ def test_every_flag_that_a_page_names_exists(page: str) -> None:
     text = (ROOT / page).read_text()
     flags = {name.replace("-", "_") for name in re.findall(r"--([a-z][a-z-]+)", text)}
     others = {"config", "problem", "help", "extra_index_url", "code", "tests", "entry", "reference", "show_values"}
-    others |= {name.replace("-", "_") for command in (solve, evaluate) for name in command.OWN}
+    others |= {name.replace("-", "_") for command in (solve, evaluate, bank) for name in command.OWN}
     assert flags <= {each.name for each in fields(Config)} | others
 
 
