@@ -59,14 +59,14 @@ def train(config: Config | str | Path | None = None, **knobs: Any) -> Result:
 def _run(config: Config) -> Result:
     from selfplay.run.folder import RunFolder
     from selfplay.run.progress import Progress, evaluation_table
-    from selfplay.run.recorders import Memory, Recorders
+    from selfplay.run.recorders import Memory, Watched
 
     first = _first()
     if first:
         _check(config)
     # A folder that is taken is refused here, before torch is loaded.
     progress = Progress()
-    recorder = Recorders(RunFolder(config), progress) if first else Memory()
+    recorder = Watched(RunFolder(config), progress) if first else Memory()
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     recorder.say("loading PyTorch")
     if first:

@@ -1,10 +1,11 @@
-"""Where records go besides a folder and a screen: to several places at once, or to memory."""
+"""Where records go besides a folder and a screen: to several places at once, watched for what is wrong, or to memory."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from selfplay.run.alarms import Alarm, Watch
 from selfplay.run.folder import Saves
 
 
@@ -41,6 +42,30 @@ class Recorders:
     def save(self, policy: Saves) -> None:
         for recorder in self.each:
             recorder.save(policy)
+
+
+class Watched(Recorders):
+    """Several recorders as one, to which alarms are said as they begin."""
+
+    def __init__(self, *each: Any) -> None:
+        super().__init__(*each)
+        self.watch = Watch()
+
+    def about(self, **facts: Any) -> None:
+        self.watch.facts |= facts
+        super().about(**facts)
+
+    def step(self, metrics: Mapping[str, Any]) -> None:
+        super().step(metrics)
+        self._sound(self.watch.step(metrics))
+
+    def episodes(self, records: Sequence[Mapping[str, Any]]) -> None:
+        super().episodes(records)
+        self._sound(self.watch.episodes(records))
+
+    def _sound(self, alarms: Sequence[Alarm]) -> None:
+        for alarm in alarms:
+            self.say(str(alarm))
 
 
 class Memory:
