@@ -18,7 +18,7 @@ from selfplay.game.episode import ROLES
 from selfplay.run.folder import Saves
 
 REPEAT = 20  # lines between two headers
-_FIGURES = {
+FIGURES = {
     "code_correct": "code correct, temperature 1",
     "code_greedy": "code correct, greedy",
     "pass_at_4": "pass@4",
@@ -181,14 +181,14 @@ def evaluation_table(evaluations: Mapping[str, Mapping[str, Any]], width: int = 
     before, after = evaluations.get("before"), evaluations.get("after")
     if not before or not after:
         return ""
-    labels = _FIGURES if width >= WIDE else {key: _SHORT_TABLE[key] for key in _FIGURES}
+    labels = FIGURES if width >= WIDE else {key: _SHORT_TABLE[key] for key in FIGURES}
     wide = max(map(len, labels.values()))
     lines = [f"{'':{wide}}  {'before':>18}  {'after':>18}  {'change':>21}"]
     for key, label in labels.items():
         if key in before and key in after:
             one, other = before[key], after[key]
-            change = _change(one, other, after.get("change", {}).get(key))
-            lines.append(f"{label:{wide}}  {interval(one):>18}  {interval(other):>18}  {change:>21}")
+            paired = change(one, other, after.get("change", {}).get(key))
+            lines.append(f"{label:{wide}}  {interval(one):>18}  {interval(other):>18}  {paired:>21}")
     split = f"{after.get('split', '?')} split, {after.get('problems', '?')} problems"
     return "\n".join([f"Held-out problems ({split}; 95 % intervals over problems)", *lines])
 
@@ -211,7 +211,7 @@ def _value(figure: Mapping[str, float | None] | None) -> float | None:
     return figure.get("value") if figure else None
 
 
-def _change(
+def change(
     before: Mapping[str, float | None], after: Mapping[str, float | None], paired: Mapping[str, float | None] | None
 ) -> str:
     """ "+0.20 [+0.10, +0.30]"; without an interval where the records hold none."""
