@@ -40,7 +40,7 @@ def timed(action: Callable[[], int], times: int) -> tuple[float, int]:
 
 def ours(policy: Policy, requests: list[Request], sampling: Sampling) -> int:
     policy.adapters.touch("discriminator")  # a fresh decoder: nothing is left in its cache
-    return sum(len(one.ids) for one in policy.complete("discriminator", requests, sampling))
+    return sum(len(one.ids) for one in policy.complete(requests, sampling))
 
 
 def theirs(policy: Policy, requests: list[Request], sampling: Sampling) -> int:

@@ -55,11 +55,14 @@ def test_the_bounds_are_those_of_the_project() -> None:
 
 def test_what_needs_no_extra_and_is_absent_stops_the_embedded_run(monkeypatch: pytest.MonkeyPatch) -> None:
     real = checks.installed
-    monkeypatch.setattr(checks, "installed", lambda package: None if package in ("peft", "trl") else real(package))
+    monkeypatch.setattr(
+        checks, "installed", lambda package: None if package in ("peft", "accelerate", "trl") else real(package)
+    )
     told = checks.packages()
     assert found("peft", told).status == "missing"
     assert "pip install 'peft" in found("peft", told).advice
-    assert found("trl", told).status == "note"
+    assert found("accelerate", told).status == "note"
+    assert "trl (trl)" in found("not installed", told).found
 
 
 def test_a_version_outside_the_bounds_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,8 +55,10 @@ def test_every_direct_dependency_is_constrained_or_has_a_floor() -> None:
     assert names <= constrained
 
 
-def test_the_bounds_that_a_gpu_install_needs_stand_in_our_own_dependencies() -> None:
-    bounds = " ".join(PROJECT["dependencies"])
+def test_the_bounds_that_a_gpu_install_needs_stand_in_what_the_tests_install() -> None:
+    extras = PROJECT["optional-dependencies"]
+    assert extras["dev"][0] == "selfplay[trl,datasets]"
+    bounds = " ".join(PROJECT["dependencies"] + extras["trl"] + extras["datasets"])
     for bound in ("torch>=2.8,<2.15", "<=5.17.0", "<=1.15.0", "!=4.0.*,!=4.1.0,!=4.4.*,!=4.5.*,<5"):
         assert bound in bounds
 

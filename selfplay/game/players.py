@@ -29,6 +29,14 @@ class Request:
     ids: tuple[int, ...]
 
 
+def by_role(requests: Sequence[Request]) -> dict[Role, list[int]]:
+    """The places of each role's requests, for players that serve one role at a time."""
+    places: dict[Role, list[int]] = {}
+    for place, request in enumerate(requests):
+        places.setdefault(request.key.role, []).append(place)
+    return places
+
+
 @dataclass(frozen=True, slots=True)
 class Completion:
     """Sampled `ids` (with the end of turn if it was sampled) and their log-probabilities, one per id."""
@@ -65,8 +73,8 @@ class Player(Protocol):
     @property
     def chat(self) -> Chat: ...
 
-    def complete(self, role: Role, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
-        """One completion per request, in order, by the adapter of `role`."""
+    def complete(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
+        """One completion per request, in order. The role of each is in its key; a call may hold both."""
         ...
 
 
@@ -93,7 +101,7 @@ class ScriptedPlayer:
     script: Mapping[tuple[str, Role, int], str] | Callable[[TurnKey], str]
     chat: ByteChat = field(default_factory=ByteChat)
 
-    def complete(self, role: Role, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
+    def complete(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
         return [self._say(request.key, sampling) for request in requests]
 
     def _say(self, key: TurnKey, sampling: Sampling) -> Completion:

@@ -62,7 +62,7 @@ def converse(
             Request(key, prompt if fresh else (*seat.conversation.ids, *prompt))
             for seat, (key, prompt, fresh) in zip(seats, prompted, strict=True)
         ]
-        completions = player.complete(seats[0].conversation.role, requests, sampling) if seats else []
+        completions = player.complete(requests, sampling) if seats else []
         turns = [
             Turn(key, prompt, said.ids, said.logprobs, player.chat.text(said.ids), said.truncated, fresh)
             for (key, prompt, fresh), said in zip(prompted, completions, strict=True)

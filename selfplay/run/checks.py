@@ -87,7 +87,7 @@ def requirements() -> list[tuple[str, str, str]]:
         lines = list(project.get("dependencies", ()))
         for extra, wanted in project.get("optional-dependencies", {}).items():
             lines += [f'{line} ; extra == "{extra}"' for line in wanted]
-    return [_parsed(line) for line in lines]
+    return [own for own in map(_parsed, lines) if own[0] != NAME]  # an extra may name others of this package
 
 
 def _project() -> dict[str, Any]:

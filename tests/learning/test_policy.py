@@ -159,9 +159,9 @@ def test_loaded_adapters_are_what_is_sampled(policy: Policy, tokenizer: Any, tmp
     policy.save(tmp_path)
     other = Policy(build_model(), tokenizer, PolicySettings(rank=4, alpha=8), seed=0)
     asked = [request((5, 9, 17))]
-    other.complete("generator", asked, Sampling(0.0, 8))
+    other.complete(asked, Sampling(0.0, 8))
     other.load(tmp_path)
-    played = [p.complete("generator", asked, Sampling(0.0, 8)) for p in (policy, other)]
+    played = [p.complete(asked, Sampling(0.0, 8)) for p in (policy, other)]
     assert played[0] == played[1]
 
 
@@ -234,4 +234,4 @@ def test_a_cuda_policy_learns_one_role_and_leaves_the_other(tokenizer: Any) -> N
         policy.step("generator", 1.0)
     assert policy.digest("generator") != before["generator"]
     assert policy.digest("discriminator") == before["discriminator"]
-    assert len(policy.complete("generator", [request((5, 9, 17))], Sampling(1.0, 4))[0].ids) <= 4
+    assert len(policy.complete([request((5, 9, 17))], Sampling(1.0, 4))[0].ids) <= 4

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 
+from selfplay.game.episode import ROLES
 from selfplay.game.players import Completion, Request, Sampling
 from selfplay.learning.policy import qwen2
 from selfplay.learning.policy.draw import pick, turn_seed, uniforms
@@ -39,7 +40,7 @@ def reference(policy: Policy, asked: Request, done: Completion, temperature: flo
 @pytest.mark.parametrize("shape", [{}, {"num_key_value_heads": 4, "tie_word_embeddings": False}])
 def test_logprobs_equal_the_transformers_forward(tokenizer: Any, fast: bool | None, shape: dict[str, Any]) -> None:
     policy = stir(Policy(build_model(**shape), tokenizer, PolicySettings(rank=4, fast=fast)))
-    for asked, done in zip(requests(), policy.complete("generator", requests(), Sampling(0.7, 20)), strict=True):
+    for asked, done in zip(requests(), policy.complete(requests(), Sampling(0.7, 20)), strict=True):
         assert torch.allclose(torch.tensor(done.logprobs), reference(policy, asked, done, 0.7), atol=1e-5)
 
 
@@ -47,17 +48,28 @@ def test_both_decoders_sample_the_same_tokens(tokenizer: Any) -> None:
     played = []
     for fast in (None, False):
         policy = stir(Policy(build_model(), tokenizer, PolicySettings(rank=4, fast=fast)))
-        played.append([done.ids for done in policy.complete("generator", requests(), Sampling(1.0, 20))])
+        played.append([done.ids for done in policy.complete(requests(), Sampling(1.0, 20))])
     assert played[0] == played[1]
 
 
 @pytest.mark.parametrize("fast", [None, False])
 def test_a_turn_does_not_depend_on_its_companions(tokenizer: Any, fast: bool | None) -> None:
     policy = stir(Policy(build_model(), tokenizer, PolicySettings(rank=4, fast=fast)))
-    together = policy.complete("generator", requests(), Sampling(1.0, 20))
+    together = policy.complete(requests(), Sampling(1.0, 20))
     policy.adapters.touch("generator")
-    alone = [policy.complete("generator", [asked], Sampling(1.0, 20))[0] for asked in reversed(requests())]
+    alone = [policy.complete([asked], Sampling(1.0, 20))[0] for asked in reversed(requests())]
     assert [done.ids for done in together] == [done.ids for done in reversed(alone)]
+
+
+@pytest.mark.parametrize("fast", [None, False])
+def test_a_call_may_hold_requests_of_both_roles_in_any_order(tokenizer: Any, fast: bool | None) -> None:
+    policy = stir(Policy(build_model(), tokenizer, PolicySettings(rank=4, fast=fast)))
+    own = {role: [request(prompt, role=role) for prompt in PROMPTS] for role in ROLES}
+    mixed = [asked for pair in zip(*own.values(), strict=True) for asked in pair]
+    apart = {role: [done.ids for done in policy.complete(own[role], Sampling(1.0, 12))] for role in ROLES}
+    together = [done.ids for done in policy.complete(mixed, Sampling(1.0, 12))]
+    assert {role: together[i::2] for i, role in enumerate(ROLES)} == apart
+    assert apart["generator"] != apart["discriminator"]
 
 
 def test_every_part_of_a_key_changes_the_turn() -> None:
@@ -90,7 +102,7 @@ def test_a_token_of_probability_zero_is_never_drawn() -> None:
 
 
 def test_temperature_zero_is_greedy(policy: Policy) -> None:
-    done = policy.complete("generator", [request(PROMPTS[0])], Sampling(0.0, 6))[0]
+    done = policy.complete([request(PROMPTS[0])], Sampling(0.0, 6))[0]
     ids = torch.tensor([PROMPTS[0] + done.ids])
     with policy.role("generator"), torch.no_grad():
         assert policy.model(input_ids=ids).logits[0, len(PROMPTS[0]) - 1 : -1].argmax(-1).tolist() == list(done.ids)
@@ -137,9 +149,9 @@ def test_equal_prompts_are_fed_once(policy: Policy) -> None:
 
 def test_an_updated_role_is_sampled_with_its_new_weights(policy: Policy) -> None:
     asked = requests()
-    before = policy.complete("generator", asked, Sampling(0.0, 8))
+    before = policy.complete(asked, Sampling(0.0, 8))
     stir(policy, seed=5)
-    after = policy.complete("generator", asked, Sampling(0.0, 8))
+    after = policy.complete(asked, Sampling(0.0, 8))
     assert [done.ids for done in before] != [done.ids for done in after]
 
 
@@ -156,7 +168,7 @@ def test_the_decoder_for_every_model_stops_there_too(tokenizer: Any) -> None:
     slow.chat.end_ids = frozenset()
     longest = slow.model.config.max_position_embeddings
     asked = [request((5,) * (longest - 3)), request((6,) * longest, branch=1), request((7, 8), branch=2)]
-    near, full, short = slow.complete("generator", asked, Sampling(1.0, 10))
+    near, full, short = slow.complete(asked, Sampling(1.0, 10))
     assert (len(near.ids), near.truncated, len(short.ids)) == (3, True, 10)
     assert (full.ids, full.truncated) == ((), True)
 
@@ -166,7 +178,7 @@ def test_a_model_that_overflows_is_refused_at_its_first_token(tokenizer: Any, fa
     policy = Policy(build_model(), tokenizer, PolicySettings(rank=4, fast=fast))
     policy.model.get_output_embeddings().weight.data[7] = float("inf")
     with pytest.raises(PolicyError, match="log-probability of a token is nan"):
-        policy.complete("generator", [request((5, 6))], Sampling(1.0, 3))
+        policy.complete([request((5, 6))], Sampling(1.0, 3))
 
 
 def test_the_cache_finds_the_longest_common_prefix_and_forgets_the_oldest() -> None:

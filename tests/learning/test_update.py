@@ -180,7 +180,7 @@ def test_tokens_entropy_and_loss_are_means_over_scored_tokens(policy: Policy) ->
 
 def test_what_was_sampled_is_scored_alike(policy: Policy) -> None:
     asked = [request((5, 6, 7, 8), branch=branch) for branch in range(4)]
-    done = policy.complete("generator", asked, Sampling(0.7, 15))
+    done = policy.complete(asked, Sampling(0.7, 15))
     samples = [
         Sample(a.ids + d.ids, (Span(4, 4 + len(d.ids), 1.0, d.logprobs),)) for a, d in zip(asked, done, strict=True)
     ]
@@ -190,8 +190,8 @@ def test_what_was_sampled_is_scored_alike(policy: Policy) -> None:
 
 
 def test_a_sampler_that_disagrees_stops_the_run_before_anything_moves(policy: Policy) -> None:
-    asked = [request((5, 6, 7, 8))]
-    done = policy.complete("discriminator", asked, Sampling(1.0, 15))[0]  # the wrong adapter
+    asked = [request((5, 6, 7, 8), role="discriminator")]  # the wrong adapter
+    done = policy.complete(asked, Sampling(1.0, 15))[0]
     before = policy.digest("generator")
     wrong = Sample(asked[0].ids + done.ids, (Span(4, 4 + len(done.ids), 1.0, done.logprobs),))
     with pytest.raises(PolicyError, match="sampler and trainer differ"):

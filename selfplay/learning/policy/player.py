@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from selfplay.game.episode import ROLES, Role
-from selfplay.game.players import Completion, Request, Sampling
+from selfplay.game.players import Completion, Request, Sampling, by_role
 from selfplay.learning.policy import generate, hf, qwen2, score
 from selfplay.learning.policy.adapters import Adapters, LoraSettings
 from selfplay.learning.policy.chat import TemplateChat
@@ -96,9 +96,13 @@ class Policy:
         """Of a role's parameters, bit for bit; None: of the base."""
         return self.adapters.digest(role)
 
-    def complete(self, role: Role, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
-        if not requests:
-            return []
+    def complete(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
+        done: dict[int, Completion] = {}
+        for role, places in by_role(requests).items():
+            done |= zip(places, self._complete(role, [requests[i] for i in places], sampling), strict=True)
+        return [done[i] for i in range(len(requests))]
+
+    def _complete(self, role: Role, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
         if self.fast:
             return self._decoder(role).complete(requests, sampling)
         with self.role(role):
