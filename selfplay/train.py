@@ -58,28 +58,33 @@ def train(config: Config | str | Path | None = None, **knobs: Any) -> Result:
 
 def _run(config: Config) -> Result:
     from selfplay.run.folder import RunFolder
-    from selfplay.run.progress import Progress, evaluation_table
+    from selfplay.run.live import display
+    from selfplay.run.progress import evaluation_table
     from selfplay.run.recorders import Memory, Watched
+    from selfplay.run.trackers import Tracking, names
 
     first = _first()
     if first:
         _check(config)
     # A folder that is taken is refused here, before torch is loaded.
-    progress = Progress()
-    recorder = Watched(RunFolder(config), progress) if first else Memory()
+    screen = display(config)
+    tracking = [Tracking(name, config, screen.say) for name in names(config)]
+    recorder = Watched(RunFolder(config), screen, *tracking) if first else Memory()
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    recorder.say("loading PyTorch")
-    if first:
-        _hint(config)
     try:
+        recorder.say("loading PyTorch")
+        if first:
+            _hint(config)
         result = _on_all_ranks(config, recorder)
     except Exception as error:
         # The folder was free when we began: adapters in it are this run's.
         if first and (Path(config.output_dir) / "adapters").is_dir():
             error.add_note(f"the adapters as they were are saved in {_adapters(config)}")
         raise
+    finally:
+        recorder.close()
     if first:
-        print(_last_words(config, result, evaluation_table(result.evaluations, progress.width)), flush=True)
+        print(_last_words(config, result, evaluation_table(result.evaluations, screen.width)), flush=True)
     return result
 
 

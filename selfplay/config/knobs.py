@@ -73,6 +73,12 @@ class Knobs:
         RUN,
         "Allow more processes than this machine has cores, which is slower than as many as it has.",
     )
+    report_to: str | tuple[str, ...] | None = knob(
+        None,
+        RUN,
+        "Experiment trackers that get the figures of each step: trackio, tensorboard, wandb, or several with commas. "
+        "Each is an extra of its name. none: metrics.jsonl alone.",
+    )
     sample_every: int = knob(10, RUN, "Print one episode of every so many steps; 0 prints none.", low=0)
 
     model: str | None = knob(

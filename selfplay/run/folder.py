@@ -92,6 +92,9 @@ class RunFolder:
             shutil.rmtree(self.path / f"{ADAPTERS}.partial", ignore_errors=True)
             raise _trouble(self.path / ADAPTERS, error) from error
 
+    def close(self) -> None:
+        """Every record is written when it comes."""
+
     def _append(self, name: str, records: Iterable[Mapping[str, Any]]) -> None:
         self._begin()
         append_lines(self.path / name, records)

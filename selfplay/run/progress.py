@@ -1,7 +1,7 @@
 """What a run says while it runs: what it is at, one line a step, one an evaluation, a sample now and then, the table.
 
 Plain text in aligned columns, so it reads the same in a terminal, a log file and a notebook; in a terminal that is too
-narrow for all columns the lines are shorter. Left out: progress bars and colours.
+narrow for all columns the lines are shorter. Left out: progress bars and colours, which `live` adds in a terminal.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, TextIO
 
 from selfplay.game.episode import ROLES
+from selfplay.printing import printable
 from selfplay.run.folder import Saves
 
 REPEAT = 20  # lines between two headers
@@ -123,11 +124,14 @@ class Progress:
 
     def save(self, policy: Saves) -> None: ...
 
+    def close(self) -> None:
+        """Nothing more will be recorded."""
+
     def _fold(self, text: str) -> None:
         self._print(textwrap.fill(text, self.width, subsequent_indent="   ") if len(text) > self.width else text)
 
     def _print(self, text: str) -> None:
-        print(text, file=self.out, flush=True)
+        print(printable(text), file=self.out, flush=True)  # a sample is what models wrote
 
 
 def terminal_width(out: TextIO) -> int:

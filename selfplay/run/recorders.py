@@ -43,6 +43,10 @@ class Recorders:
         for recorder in self.each:
             recorder.save(policy)
 
+    def close(self) -> None:
+        for recorder in self.each:
+            recorder.close()
+
 
 class Watched(Recorders):
     """Several recorders as one, to which alarms are said as they begin."""
@@ -100,3 +104,5 @@ class Memory:
 
     def save(self, policy: Saves) -> None:
         self.saved += 1
+
+    def close(self) -> None: ...
