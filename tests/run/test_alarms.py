@@ -116,3 +116,9 @@ def test_a_few_empty_turns_are_no_alarm(match_record: dict[str, Any]) -> None:
         turn["text"] = "said"
     assert [alarm for alarm in empty_turns([match_record, *[full] * 9]) if alarm.found] == []
     assert [alarm for alarm in empty_turns([match_record, *[full] * 8]) if alarm.found]
+
+
+def test_no_alarm_sounds_in_the_recorded_default_run() -> None:
+    records = [json.loads(line) for line in RECORDED.read_text(encoding="utf-8").splitlines()]
+    assert len(records) == 40
+    assert raised(records, {"logprob_gap_limit": 1e-4}) == []
