@@ -107,7 +107,7 @@ PAGES = ["README.md", "docs/coming-from-the-prototype.md"]
 def test_every_flag_that_a_page_names_exists(page: str) -> None:
     text = (ROOT / page).read_text()
     flags = {name.replace("-", "_") for name in re.findall(r"--([a-z][a-z-]+)", text)}
-    others = {"config", "problem", "help", "extra_index_url", "code", "tests", "entry", "reference"}
+    others = {"config", "problem", "help", "extra_index_url", "code", "tests", "entry", "reference", "public"}
     assert flags <= {each.name for each in fields(Config)} | others
 
 
