@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -61,15 +61,13 @@ def _run(config: Config) -> Result:
     from selfplay.run.live import display
     from selfplay.run.progress import evaluation_table
     from selfplay.run.recorders import Memory, Watched
-    from selfplay.run.trackers import Tracking, names
 
     first = _first()
     if first:
         _check(config)
     # A folder that is taken is refused here, before torch is loaded.
     screen = display(config)
-    tracking = [Tracking(name, config, screen.say) for name in names(config)]
-    recorder = Watched(RunFolder(config), screen, *tracking) if first else Memory()
+    recorder = Watched(RunFolder(config), screen, *_elsewhere(config, screen.say)) if first else Memory()
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     try:
         recorder.say("loading PyTorch")
@@ -86,6 +84,18 @@ def _run(config: Config) -> Result:
     if first:
         print(_last_words(config, result, evaluation_table(result.evaluations, screen.width)), flush=True)
     return result
+
+
+def _elsewhere(config: Config, say: Callable[[str], None]) -> list[Any]:
+    """Recorders that send what they get away from here. Raises SelfplayError where one cannot work."""
+    from selfplay.run.trackers import Tracking, names
+
+    sent: list[Any] = [Tracking(name, config, say) for name in names(config)]
+    if config.push_to_hub:
+        from selfplay.run.hub.pushing import Pushing
+
+        sent.append(Pushing(config, say))
+    return sent
 
 
 def _check(config: Config) -> None:

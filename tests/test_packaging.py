@@ -100,7 +100,7 @@ def test_a_wheel_finds_its_prompts_and_data_away_from_the_checkout(tmp_path: Pat
     assert ran.stdout.split() == ["True", "True", "True"], ran.stderr
 
 
-PAGES = ["README.md", "docs/coming-from-the-prototype.md"]
+PAGES = ["README.md", "docs/coming-from-the-prototype.md", "docs/troubleshooting.md"]
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -79,6 +79,15 @@ class Knobs:
         "Experiment trackers that get the figures of each step: trackio, tensorboard, wandb, or several with commas. "
         "Each is an extra of its name. none: metrics.jsonl alone.",
     )
+    push_to_hub: str | None = knob(
+        None,
+        RUN,
+        "Repository user/name on the Hugging Face Hub that gets both adapters and a card, private where it is new. none: "
+        "nothing is pushed.",
+    )
+    hub_strategy: Literal["end", "every_save"] = knob(
+        "end", RUN, "When --push-to-hub pushes: at the end, or with every checkpoint as well."
+    )
     sample_every: int = knob(10, RUN, "Print one episode of every so many steps; 0 prints none.", low=0)
 
     model: str | None = knob(

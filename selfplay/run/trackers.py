@@ -135,6 +135,8 @@ class Tracking:
 
     def save(self, policy: Saves) -> None: ...
 
+    def keep(self, state: Any, must: bool = False) -> None: ...
+
     def close(self) -> None:
         if self._tracker is not None:
             self._safely(self._tracker.end)

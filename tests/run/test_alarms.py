@@ -118,6 +118,12 @@ def test_a_few_empty_turns_are_no_alarm(match_record: dict[str, Any]) -> None:
     assert [alarm for alarm in empty_turns([match_record, *[full] * 8]) if alarm.found]
 
 
+def test_the_page_on_trouble_lists_every_alarm() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
+    rows = [line.split("|")[1].strip() for line in page.partition("|---")[2].partition("\n\n")[0].splitlines()[1:]]
+    assert sorted(rows) == sorted([*PROVOKED, "empty turns"])
+
+
 def test_no_alarm_sounds_in_the_recorded_default_run() -> None:
     records = [json.loads(line) for line in RECORDED.read_text(encoding="utf-8").splitlines()]
     assert len(records) == 40

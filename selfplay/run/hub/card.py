@@ -26,7 +26,9 @@ from selfplay.run.report.reading import Matches, RunRecord
 
 CURVES = "curves.svg"
 TAG = "selfplay"  # by which a repository of ours is known
-HERE = ("output_dir", "device", "processes", "oversubscribe", "report_to")  # of a machine, not of what was computed
+HERE = (  # settings of a machine and a user, not of what was computed
+    *("output_dir", "device", "processes", "oversubscribe", "report_to", "push_to_hub", "hub_strategy", "sample_every"),
+)
 LOOKED = 200  # matches among which the sample is looked for
 _STYLE = (
     "<style>text{font:10px sans-serif;fill:#5b6675}.grid{stroke:#d8dee6}polyline{fill:none;stroke:currentColor;"

@@ -33,17 +33,17 @@ class Adapters:
 
 
 def find_adapters(run: Path, base: str | None = None) -> Adapters:
-    """Those that the run ended with, or of its newest checkpoint. `base`: the hub's name of theirs, where they do not say.
+    """The newest that are whole: those that the run ended with, or of a checkpoint.
 
-    Raises BadInput where there are none, and where nobody else could find their base.
+    `base`: the hub's name of what they were made for, where that is a folder here. Raises BadInput where there are none, or
+    nobody else could find their base.
     """
-    steps = [path for path in (run / "checkpoints").glob("*") if path.name.isdigit()]
-    newest = sorted(steps, key=lambda path: -int(path.name))
-    for folder in (run / ADAPTERS, *(path / ADAPTERS for path in newest), *newest, run):
-        if all((folder / role / WEIGHTS).is_file() for role in ROLES):
-            break
-    else:
+    kept = [path for path in run.glob("checkpoints/*") if path.name.isdigit()]
+    held = [run, run / ADAPTERS, *kept, *(path / ADAPTERS for path in kept)]
+    whole = [path for path in held if all((path / role / WEIGHTS).is_file() for role in ROLES)]
+    if not whole:
         raise BadInput(f"{run} holds no adapters of both roles; a run saves them when it ends or is interrupted")
+    folder = max(whole, key=lambda path: (path / ROLES[0] / WEIGHTS).stat().st_mtime)
     named = str(_settings(folder / ROLES[0]).get("base_model_name_or_path") or "")
     if Path(named).parts[-2:] == PLAYER:
         return Adapters(folder, None)
@@ -55,8 +55,8 @@ def find_adapters(run: Path, base: str | None = None) -> Adapters:
     return Adapters(folder, base or named)
 
 
-def pack(run: Path, repo: str, into: Path, base: str | None = None) -> int:
-    """Fills the empty folder `into` and returns its bytes. Raises BadInput."""
+def pack(run: Path, repo: str, into: Path, base: str | None = None) -> None:
+    """Fills the empty folder `into`. Raises BadInput."""
     adapters = find_adapters(run, base)
     record = read_run(run)
     for role in ROLES:
@@ -73,7 +73,6 @@ def pack(run: Path, repo: str, into: Path, base: str | None = None) -> int:
         (into / CURVES).write_text(drawn, encoding="utf-8")
     about = Subject(repo, adapters.base, bool(drawn), _rank(adapters.folder))
     (into / "README.md").write_text(card(record, about), encoding="utf-8")
-    return sum(path.stat().st_size for path in into.rglob("*") if path.is_file())
 
 
 def _copy_player(into: Path) -> None:

@@ -60,21 +60,37 @@ def push(
     api: HfApi | None = None,
 ) -> Pushed:
     """Both adapters of `run` and their card as one commit. Raises BadInput for a run, HubError for the hub."""
+    api = api or client()
+    check(repo, api)
+    with tempfile.TemporaryDirectory(prefix="selfplay-push-") as folder:
+        pack(run, repo, Path(folder), base)
+        return send(Path(folder), repo, run.name, public, revision, api)
+
+
+def send(
+    folder: Path, repo: str, name: str, public: bool = False, revision: str | None = None, api: HfApi | None = None
+) -> Pushed:
+    """A folder that `pack` made, as one commit. Raises HubError."""
+    api, began = api or client(), time.monotonic()
+    with said(repo, "pushed"):
+        _open(api, repo, public)
+        if revision:
+            api.create_branch(repo, branch=revision, exist_ok=True)
+        api.upload_folder(repo_id=repo, folder_path=folder, commit_message=f"selfplay: {name}", revision=revision)
+    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    return Pushed(f"{api.endpoint}/{repo}", size, time.monotonic() - began)
+
+
+def client() -> HfApi:
     from huggingface_hub import HfApi
 
-    api, began = api or HfApi(library_name="selfplay"), time.monotonic()
-    _named(repo)
-    _logged_in(api)
-    with tempfile.TemporaryDirectory(prefix="selfplay-push-") as folder:
-        size = pack(run, repo, Path(folder), base)
-        with _said(repo):
-            _open(api, repo, public)
-            if revision:
-                api.create_branch(repo, branch=revision, exist_ok=True)
-            api.upload_folder(
-                repo_id=repo, folder_path=folder, commit_message=f"selfplay: {run.name}", revision=revision
-            )
-    return Pushed(f"{api.endpoint}/{repo}", size, time.monotonic() - began)
+    return HfApi(library_name="selfplay")
+
+
+def check(repo: str, api: HfApi | None = None) -> None:
+    """Raises HubError where the name is none, or nobody is logged in; asks no network."""
+    named(repo)
+    _logged_in(api or client())
 
 
 def again(run: Path, repo: str, public: bool = False) -> str:
@@ -82,7 +98,7 @@ def again(run: Path, repo: str, public: bool = False) -> str:
     return f"python -m selfplay.hub push {run} {repo}" + " --public" * public
 
 
-def _named(repo: str) -> None:
+def named(repo: str) -> None:
     from huggingface_hub.utils import HFValidationError, validate_repo_id
 
     try:
@@ -117,14 +133,14 @@ def _open(api: HfApi, repo: str, public: bool) -> None:
 
 
 @contextmanager
-def _said(repo: str) -> Iterator[None]:
-    """Turns what huggingface_hub raises into a HubError."""
+def said(repo: str, done: str) -> Iterator[None]:
+    """Turns what huggingface_hub raises into a HubError. `done`: what was to be done."""
     from httpx import HTTPError  # what huggingface_hub speaks with
 
     try:
         yield
     except (OSError, HTTPError, RuntimeError) as error:  # RuntimeError: a file that could not be sent
-        raise HubError(f"{repo} was not pushed: {_why(error)}") from None
+        raise HubError(f"{repo} was not {done}: {_why(error)}") from None
 
 
 def _why(error: BaseException) -> str:

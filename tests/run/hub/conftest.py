@@ -33,10 +33,11 @@ def hub() -> Iterator[Any]:
 def api(hub: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The real client, without xet, without waiting between its tries, and with nobody's token but the hub's own."""
     from huggingface_hub import HfApi, constants
+    from huggingface_hub.utils import disable_progress_bars
 
     monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
     monkeypatch.setattr("huggingface_hub.utils._http.time.sleep", lambda seconds: None)
-    monkeypatch.setenv("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    disable_progress_bars()
     return HfApi(endpoint=hub.url, token=hub_server.TOKEN)
 
 
