@@ -87,6 +87,11 @@ class Knobs:
     )
     hub_strategy: Literal["end", "every_save"] = knob(
         "end", RUN, "When --push-to-hub pushes: at the end, or with every checkpoint as well."
+    ledger: Literal["full", "texts", "off"] = knob(
+        "full",
+        RUN,
+        "What episodes.jsonl keeps of every group: full, everything; texts, all but token ids and log-probabilities; "
+        "off, nothing, and the run cannot be scored again. Choose texts or off when the disk runs full.",
     )
     sample_every: int = knob(10, RUN, "Print one episode of every so many steps; 0 prints none.", low=0)
 
