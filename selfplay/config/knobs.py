@@ -87,6 +87,7 @@ class Knobs:
     )
     hub_strategy: Literal["end", "every_save"] = knob(
         "end", RUN, "When --push-to-hub pushes: at the end, or with every checkpoint as well."
+    )
     ledger: Literal["full", "texts", "off"] = knob(
         "full",
         RUN,
