@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from selfplay.game.stages import Stage, get_all_stages, get_stage
     from selfplay.judging.execute import execute_tests, validate_tests_against_solution
     from selfplay.play import play
+    from selfplay.report import report
     from selfplay.train import train
 
 __version__ = "0.1.0"
@@ -33,6 +34,7 @@ __all__ = [
     "get_stage",
     "load_problems",
     "play",
+    "report",
     "train",
     "validate_problem",
     "validate_tests_against_solution",
@@ -51,7 +53,7 @@ _HOMES = {
     "validate_problem": "selfplay.game.problems",
     "validate_tests_against_solution": "selfplay.judging.execute",
 }
-_COMMANDS = ("play", "train")  # modules that can be called: `python -m selfplay.train` and selfplay.train(...)
+_COMMANDS = ("play", "report", "train")  # modules that can be called: `python -m selfplay.train` and selfplay.train(...)
 
 
 def __getattr__(name: str) -> Any:

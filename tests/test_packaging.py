@@ -66,7 +66,7 @@ def test_the_bounds_that_a_gpu_install_needs_stand_in_what_the_tests_install() -
 def test_what_the_package_offers_can_be_had() -> None:
     import selfplay
 
-    assert {*_HOMES, "play", "train"} == set(__all__)
+    assert {*_HOMES, "play", "report", "train"} == set(__all__)
     assert all(callable(getattr(selfplay, name)) for name in __all__)
     assert __version__ == "0.1.0"
 

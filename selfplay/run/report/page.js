@@ -37,7 +37,7 @@
 
   function more() {
     const rows = found.slice(listed, listed + PAGE).map((group) => make("li", {},
-      make("a", { href: `#group-${group.n}`, "aria-current": group.place === current ? "true" : null },
+      make("a", { href: `#group-${group.n}`, "aria-current": group.place === current ? "true" : null, onclick: (event) => { event.preventDefault(); open(group.place); } },
         group.problem,
         make("span", {}, `step ${group.step + 1}, stage ${group.stage}, ${group.role}: ${group.failed} of ${group.chains} fail, ${group.refused} of ${group.written} tests refused`))));
     byId("list").append(...rows);
@@ -58,14 +58,19 @@
     const next = found[at < 0 ? 0 : Math.min(Math.max(at + by, 0), found.length - 1)];
     if (!next) return;
     while (listed <= found.indexOf(next)) more();
-    location.hash = `group-${next.n}`;
+    open(next.place);
   }
 
-  function open() {
+  function fromAddress() {
     const wanted = location.hash.match(/^#group-(\d+)$/);
     const place = wanted ? groups.findIndex((group) => group.n === Number(wanted[1])) : -1;
-    if (place < 0) return;
-    current = place; program = 0; suite = 0;
+    if (place >= 0 && place !== current) open(place);
+  }
+
+  function open(place) {
+    // A notebook's frame has no address of its own to remember the group in.
+    if (location.protocol !== "about:") history.replaceState(null, "", `#group-${groups[place].n}`);
+    current = place; program = 0;
     const data = JSON.parse(byId(`m${place}`).textContent);
     const reader = data.suites.findIndex((each) => each.reads === 0);
     suite = Math.max(reader, 0);
@@ -164,12 +169,12 @@
   byId("filters").addEventListener("input", filter);
   byId("filters").addEventListener("submit", (event) => event.preventDefault());
   byId("more").addEventListener("click", more);
-  window.addEventListener("hashchange", open);
+  window.addEventListener("hashchange", fromAddress);
   document.addEventListener("keydown", (event) => {
     if (event.target.matches("input, select, textarea") || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "j") step(1);
     if (event.key === "k") step(-1);
   });
   filter();
-  open();
+  fromAddress();
 })();

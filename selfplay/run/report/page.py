@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import html
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,12 +32,20 @@ NAME = "report.html"
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Where the report lies, how large it is, and how much of the run it shows."""
+    """Where the report lies, how large it is, and how much of the run it shows. In a notebook it shows itself."""
 
     path: Path
     size: int
     shown: int
     episodes: int
+
+    def __str__(self) -> str:
+        some = "" if self.shown == self.episodes else f", the viewer holds {self.shown} of them"
+        return f"{self.path}: {self.size / 1e6:.1f} MB, {self.episodes} episodes{some}"
+
+    def _repr_html_(self) -> str:
+        text = html.escape(self.path.read_text(encoding="utf-8"))
+        return f'<iframe title="{html.escape(str(self.path))}" srcdoc="{text}" width="100%" height="900"></iframe>'
 
 
 def write_report(run: Path, out: Path | None = None) -> Written:

@@ -70,6 +70,18 @@ def test_filters_leave_the_groups_that_they_ask_for(opened: Any) -> None:
     assert opened.inner_text("#count") == "2 of 2 groups"
 
 
+def test_the_viewer_works_in_the_frame_of_a_notebook(browser: Any, run_folder: Path, tmp_path: Path) -> None:
+    outer = tmp_path / "notebook.html"
+    outer.write_text(write_report(run_folder)._repr_html_(), encoding="utf-8")
+    page = browser.new_page()
+    page.goto(outer.as_uri())
+    frame = page.frames[1]
+    frame.click("#list li:nth-child(2) a")
+    assert frame.inner_text("#group h3").startswith("big, step 1")
+    assert frame.get_attribute("#list li:nth-child(2) a", "aria-current") == "true"
+    assert page.url == outer.as_uri()
+
+
 def test_the_page_is_as_wide_as_a_phone(opened: Any) -> None:
     opened.keyboard.press("j")
     assert opened.evaluate("document.documentElement.scrollWidth") == 390

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from selfplay import report
+import selfplay
 from selfplay.errors import BadInput
 from selfplay.match.ledger import from_json
+from selfplay.report import main
 from selfplay.run.report import page, write_report
 from selfplay.run.report.episodes import Kept, embedded, view
 
@@ -59,7 +60,7 @@ def cut(path: Path, count: int) -> None:
 def test_the_command_writes_the_page_into_the_run_and_says_its_size(
     run_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert report.main([str(run_folder)]) == 0
+    assert main([str(run_folder)]) == 0
     assert capsys.readouterr().out == f"{run_folder / 'report.html'}: 0.0 MB, 4 episodes\n"
 
 
@@ -155,3 +156,11 @@ def test_what_fails_and_what_kills_is_counted_over_all_matches(run_folder: Path)
     text = read(run_folder).text
     assert "big24" in text
     assert "bigassert f(3) is True68" in text
+
+
+def test_a_notebook_shows_the_report_in_a_frame_of_its_own(run_folder: Path) -> None:
+    written = selfplay.report(run_folder)
+    frame = Page(written._repr_html_())
+    [(tag, own)] = frame.tags
+    assert tag == "iframe"
+    assert own["srcdoc"] == written.path.read_text(encoding="utf-8")
