@@ -36,6 +36,7 @@ class Step:
     played: tuple[int, ...] = STAGE_IDS
 
     def trains(self, role: str) -> bool:
+        """Whether the step updates a role's adapter."""
         return self.role in (role, "both")
 
 
