@@ -88,6 +88,8 @@ def test_a_wheel_finds_its_prompts_and_data_away_from_the_checkout(tmp_path: Pat
         names = archive.namelist()
         archive.extractall(site)
     assert not [name for name in names if name.startswith(("tests/", "datasets/", "prompts/", "sandbox/", "runs/"))]
+    for beside_code in ("report/page.html.jinja", "report/page.css", "report/page.js", "hub/card.md.jinja"):
+        assert f"selfplay/run/{beside_code}" in names
     code = (
         "from selfplay.game.problems import load_problems; from selfplay.game.stages import get_stage\n"
         "from selfplay.resources import resource; import selfplay\n"

@@ -12,7 +12,6 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-
 DRIVE = Path("/content/drive")
 T4_GIB = 14  # of memory; a T4 reports somewhat less than its 16 GB
 

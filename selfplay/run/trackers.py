@@ -9,7 +9,7 @@ done. Left out: texts, which stay in episodes.jsonl, and logging in, which each 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from importlib import import_module
 from importlib.util import find_spec
@@ -20,7 +20,7 @@ from selfplay.config import Config
 from selfplay.errors import BadInput, UnknownName
 from selfplay.printing import printable
 from selfplay.run.figures import by_role, of_evaluation
-from selfplay.run.folder import Saves
+from selfplay.run.recorders import Silent
 
 PROJECT = "selfplay"
 LOGIN_SECONDS = 30  # that a tracker may wait for a key
@@ -103,7 +103,7 @@ def run_name(config: Config) -> str:
     return Path(config.output_dir).resolve().name
 
 
-class Tracking:
+class Tracking(Silent):
     """A recorder that reports to one tracker, until that fails. `say`: where to say so."""
 
     def __init__(
@@ -115,10 +115,6 @@ class Tracking:
         self._waiting: list[tuple[dict[str, float], int]] = []  # evaluations before the first step
         self._done, self._failed = 0, False
 
-    def say(self, text: str) -> None: ...
-
-    def about(self, **facts: Any) -> None: ...
-
     def step(self, metrics: Mapping[str, Any]) -> None:
         self._done = int(metrics.get("step") or 0) + 1
         self._waiting.append((by_role(metrics), self._done))
@@ -128,14 +124,6 @@ class Tracking:
         self._waiting.append((of_evaluation(record), self._done))
         if self._tracker is not None:
             self._safely(self._send)
-
-    def episodes(self, records: Sequence[Mapping[str, Any]]) -> None: ...
-
-    def sample(self, text: str) -> None: ...
-
-    def save(self, policy: Saves) -> None: ...
-
-    def keep(self, state: Any, must: bool = False) -> None: ...
 
     def close(self) -> None:
         if self._tracker is not None:

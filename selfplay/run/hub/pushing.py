@@ -10,7 +10,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,12 +19,13 @@ from selfplay.errors import SelfplayError
 from selfplay.run.folder import Saves
 from selfplay.run.hub.parcel import find_adapters, pack
 from selfplay.run.hub.push import again, check, send
+from selfplay.run.recorders import Silent
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
 
-class Pushing:
+class Pushing(Silent):
     """Pushes `config.output_dir`. `say`: where to say so. Raises HubError where nobody is logged in or the name is none."""
 
     def __init__(self, config: Config, say: Callable[[str], None], api: HfApi | None = None) -> None:
@@ -37,18 +38,6 @@ class Pushing:
         self._pushed: Path | None = None
         check(self.repo, api)
         disable_progress_bars()  # they would be drawn into the run's own lines
-
-    def say(self, text: str) -> None: ...
-
-    def about(self, **facts: Any) -> None: ...
-
-    def step(self, metrics: Mapping[str, Any]) -> None: ...
-
-    def evaluation(self, record: Mapping[str, Any]) -> None: ...
-
-    def episodes(self, records: Sequence[Mapping[str, Any]]) -> None: ...
-
-    def sample(self, text: str) -> None: ...
 
     def save(self, policy: Saves) -> None:
         """The run ends: what is under way is waited for, then the last is sent."""

@@ -1,7 +1,7 @@
 """The folder of a run, read: of a finished one, of one that is still running, and of one that was cut off.
 
-A line that is not whole (the last one of a killed run, or one that is just being written) is left out and counted. Left
-out: adapters, which a report only names.
+A line that is not whole (the last one of a killed run, or one that is just being written) is left out and counted, where
+`selfplay.run.reading` raises: a report shows what there is. Left out: adapters, which a report only names.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from selfplay.errors import BadInput
 from selfplay.match.ledger import LedgerError, from_json
 from selfplay.match.record import Match
 from selfplay.run.folder import ADAPTERS, CONFIG, EPISODES, METRICS
+from selfplay.run.reading import MAX_LINE
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +78,14 @@ class Lines:
     def __iter__(self) -> Iterator[Mapping[str, Any]]:
         if not self.path.is_file():
             return
-        with open(self.path, encoding="utf-8", errors="replace") as file:
-            for line in file:
+        with open(self.path, "rb") as file:
+            while line := file.readline(MAX_LINE):
                 try:
                     record = json.loads(line)
-                except (ValueError, RecursionError):
+                except (
+                    ValueError,
+                    RecursionError,
+                ):  # what is longer than a line may be comes in pieces, which are none
                     record = None
                 if isinstance(record, dict):
                     yield record
