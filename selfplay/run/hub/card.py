@@ -136,7 +136,7 @@ def curves(record: RunRecord) -> str:
 def _sample(record: RunRecord) -> str:
     """One of the last episodes; empty where none is kept."""
     found = None
-    for match in islice(Matches(record.path), LOOKED):
+    for _, match in islice(Matches(record.path), LOOKED):
         found = match
     return printable(sample_text(found)) if found else ""
 

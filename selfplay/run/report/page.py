@@ -12,6 +12,7 @@ import html
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -55,10 +56,13 @@ def write_report(run: Path, out: Path | None = None) -> Written:
     watch = Watch(dict(record.made_with))
     for step in record.steps:
         watch.step(step)
-    for match in matches:
-        kept.take(match)
-        tallies.take(match)
-    text = page(record, matches, kept, tallies, watch.raised)
+    for _, step in groupby(matches, key=lambda pair: pair[1].step.index):
+        own = list(step)
+        watch.episodes(each for each, _ in own)
+        for _, match in own:
+            kept.take(match)
+            tallies.take(match)
+    text = page(record, matches, kept, tallies, sorted(watch.raised, key=lambda alarm: alarm.step))
     path = out or run / NAME
     _write(path, text)
     return Written(path, len(text.encode()), kept.shown, kept.episodes)

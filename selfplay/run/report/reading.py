@@ -95,13 +95,13 @@ class Lines:
 
 @dataclass(slots=True)
 class Matches:
-    """A run's matches in order, one at a time. `strange` counts records that are whole and yet no match."""
+    """A run's matches in order, one at a time, each with its record. `strange` counts whole records that are no match."""
 
     path: Path
     damaged: int = field(default=0, init=False)
     strange: int = field(default=0, init=False)
 
-    def __iter__(self) -> Iterator[Match]:
+    def __iter__(self) -> Iterator[tuple[Mapping[str, Any], Match]]:
         lines = Lines(self.path / EPISODES)
         for record in lines:
             try:
@@ -109,7 +109,7 @@ class Matches:
             except LedgerError:
                 self.strange += 1
             else:
-                yield match
+                yield record, match
         self.damaged = lines.damaged
 
 

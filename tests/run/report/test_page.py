@@ -152,6 +152,15 @@ def test_a_report_over_its_room_keeps_matches_evenly_and_says_so(
     assert "The viewer holds 8 of 32 episodes" in shown.text
 
 
+def test_alarms_of_steps_and_of_episodes_stand_in_the_page(run_folder: Path) -> None:
+    with open(run_folder / "metrics.jsonl", "a", encoding="utf-8") as file:
+        file.write(json.dumps({"kind": "step", "step": 2, "role": "generator", "skipped": 1}) + "\n")
+    text = read(run_folder).text
+    assert "the generator's update was skipped" in text
+    assert "2 of 2 turns of the discriminator at stage 2 (Structured Reasoning) are empty" in text
+    assert text.index("are empty") < text.index("was skipped")
+
+
 def test_what_fails_and_what_kills_is_counted_over_all_matches(run_folder: Path) -> None:
     text = read(run_folder).text
     assert "big24" in text
