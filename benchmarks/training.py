@@ -67,7 +67,7 @@ def main() -> None:
     config = configure({"processes": 1, "sample_every": 0})
     judge = setup.open_judge(config)
     try:
-        run = loop.open_run(config, Memory(), Ranks(), judge)
+        run = setup.open_run(config, Memory(), Ranks(), judge)
         requests = _requests(run, arguments.rows)
         for name, play in (("our decoder", ours), ("transformers generate", theirs)):
             seconds, made = timed(partial(play, run.policy, requests, run.table.discriminator), arguments.times)
@@ -80,12 +80,12 @@ def main() -> None:
         judge.close()
 
 
-def _step(run: loop.Run, step: Step) -> int:
-    loop.train_step(run, step, total=2)
+def _step(run: setup.Run, step: Step) -> int:
+    loop.train_step(run, step)
     return 0
 
 
-def _requests(run: loop.Run, rows: int) -> list[Request]:
+def _requests(run: setup.Run, rows: int) -> list[Request]:
     """The discriminator's last turn, asked in `rows` conversations."""
     problems = run.problems["train"][:rows]
     seats = [Seat(0, problem, Conversation("generator"), 0) for problem in problems]

@@ -16,7 +16,7 @@ from typing import Any, TextIO
 
 from selfplay.game.episode import ROLES
 from selfplay.printing import printable
-from selfplay.run.folder import Saves
+from selfplay.run.folder import Keeps, Saves
 
 REPEAT = 20  # lines between two headers
 FIGURES = {
@@ -123,6 +123,10 @@ class Progress:
         self._print("\n".join(["", "  sample episode", *(f"  | {line}" for line in text.splitlines()), ""]))
 
     def save(self, policy: Saves) -> None: ...
+
+    def keep(self, state: Keeps, must: bool = False) -> None: ...
+
+    def rewind(self, step: int, records: Mapping[str, int]) -> None: ...
 
     def close(self) -> None:
         """Nothing more will be recorded."""

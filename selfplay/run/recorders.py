@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from selfplay.run.alarms import Alarm, Watch
-from selfplay.run.folder import Saves
+from selfplay.run.folder import Keeps, Saves
 
 
 class Silent:
@@ -26,7 +26,9 @@ class Silent:
 
     def save(self, policy: Saves) -> None: ...
 
-    def keep(self, state: Any, must: bool = False) -> None: ...
+    def keep(self, state: Keeps, must: bool = False) -> None: ...
+
+    def rewind(self, step: int, records: Mapping[str, int]) -> None: ...
 
     def close(self) -> None: ...
 
@@ -64,6 +66,14 @@ class Recorders:
     def save(self, policy: Saves) -> None:
         for recorder in self.each:
             recorder.save(policy)
+
+    def keep(self, state: Keeps, must: bool = False) -> None:
+        for recorder in self.each:
+            recorder.keep(state, must)
+
+    def rewind(self, step: int, records: Mapping[str, int]) -> None:
+        for recorder in self.each:
+            recorder.rewind(step, records)
 
     def close(self) -> None:
         for recorder in self.each:
@@ -105,6 +115,7 @@ class Memory:
         self.episode_records: list[Mapping[str, Any]] = []
         self.samples: list[str] = []
         self.saved = 0
+        self.kept: list[int] = []
 
     def say(self, text: str) -> None:
         self.said.append(text)
@@ -126,5 +137,13 @@ class Memory:
 
     def save(self, policy: Saves) -> None:
         self.saved += 1
+
+    def keep(self, state: Keeps, must: bool = False) -> None:
+        """The steps after which there must be a checkpoint."""
+        if must:
+            self.kept.append(state.about({}).step)
+
+    def rewind(self, step: int, records: Mapping[str, int]) -> None:
+        """Another process, or an earlier one, has recorded what came before."""
 
     def close(self) -> None: ...

@@ -1,13 +1,18 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from selfplay.run.checkpoints import About
 from selfplay.run.recorders import Memory, Recorders, Watched
 
 
 class Nothing:
     def save(self, folder: Path) -> None: ...
+
+    def about(self, records: Mapping[str, int]) -> About:
+        return About(8, 40, 1)
 
 
 def test_every_recorder_gets_every_record() -> None:
@@ -19,7 +24,9 @@ def test_every_recorder_gets_every_record() -> None:
     both.episodes([{"problem": "a"}])
     both.sample("text")
     both.save(Nothing())
+    both.keep(Nothing(), must=True)
     assert vars(one) == vars(other)
+    assert one.kept == [8]
     assert (one.steps, one.samples, one.saved, one.facts) == ([{"step": 1}], ["text"], 1, {"tier": "jailed"})
 
 

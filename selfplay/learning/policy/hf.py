@@ -12,9 +12,12 @@ from typing import Any
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig, PreTrainedTokenizerFast
 from transformers.models.auto.tokenization_auto import get_tokenizer_config
+from transformers.utils.hub import cached_file
 from transformers.utils.logging import disable_progress_bar
 
 from selfplay.learning.policy.errors import PolicyError
+from selfplay.learning.policy.settings import EMBEDDED
+from selfplay.run.adapters import Base, base_of
 
 _TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "vocab.json", "spiece.model")
 _PLAIN_TOKENIZERS = ("PreTrainedTokenizerFast", "TokenizersBackend")
@@ -74,3 +77,12 @@ def _precision(device: torch.device, four_bit: bool | None) -> dict[str, Any]:
         load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_use_double_quant=True, bnb_4bit_compute_dtype=dtype
     )
     return {"dtype": dtype, "quantization_config": quantised, "device_map": {"": device.index or 0}}
+
+
+def base(source: str | Path) -> Base:
+    """Name and digest of a model in a folder or, loaded already, from the hub."""
+    folder = Path(source)
+    if not folder.is_dir():
+        return base_of(str(source), Path(str(cached_file(str(source), "config.json"))).parent)
+    folder = folder.resolve()
+    return base_of("embedded" if folder == EMBEDDED else folder.name, folder)

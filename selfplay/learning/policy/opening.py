@@ -45,7 +45,8 @@ def open_trainer(
     from selfplay.learning.policy import hf
     from selfplay.learning.policy.trainer import PeftTrainer
 
-    return PeftTrainer(hf.load_model(source, hf.pick_device(device), four_bit), settings, seed, str(source))
+    model = hf.load_model(source, hf.pick_device(device), four_bit)
+    return PeftTrainer(model, settings, seed, hf.base(source))
 
 
 def open_sampler(trainer: PeftTrainer, ends: frozenset[int], seed: int = 0) -> Sampler:
