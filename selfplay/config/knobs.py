@@ -93,15 +93,17 @@ class Knobs:
         RUN,
         "Experiment trackers that get the figures of each step: trackio, tensorboard, wandb, or several with commas. "
         "Each is an extra of its name. none: metrics.jsonl alone.",
+        anew=True,
     )
     push_to_hub: str | None = knob(
         None,
         RUN,
         "Repository user/name on the Hugging Face Hub that gets both adapters and a card, private where it is new. none: "
         "nothing is pushed.",
+        anew=True,
     )
     hub_strategy: Literal["end", "every_save"] = knob(
-        "end", RUN, "When --push-to-hub pushes: at the end, or with every checkpoint as well."
+        "end", RUN, "When --push-to-hub pushes: at the end, or with every checkpoint as well.", anew=True
     )
     ledger: Literal["full", "texts", "off"] = knob(
         "full",

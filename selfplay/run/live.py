@@ -72,7 +72,8 @@ def seconds_left(standing: Standing) -> float | None:
     left = (standing.total - standing.done) * sum(seconds) / len(seconds)
     taken = dict(standing.evaluations)
     between = [each for when, each in standing.evaluations if when.startswith("stage-")]
-    missing = [stage for stage in standing.stages if f"stage-{stage}" not in taken]
+    now = int(standing.last.get("stage") or 0)  # earlier ones were evaluated, perhaps before the run was resumed
+    missing = [stage for stage in standing.stages if stage >= now and f"stage-{stage}" not in taken]
     if missing:
         mean = sum(between) / len(between) if between else taken.get("before", 0.0) / 2
         left += taken.get("before", mean) + mean * (len(missing) - 1)

@@ -125,6 +125,9 @@ class Tracking(Silent):
         if self._tracker is not None:
             self._safely(self._send)
 
+    def rewind(self, step: int, records: Mapping[str, int]) -> None:
+        self._done = step
+
     def close(self) -> None:
         if self._tracker is not None:
             self._safely(self._tracker.end)

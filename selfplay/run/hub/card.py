@@ -26,9 +26,6 @@ from selfplay.run.report.reading import Matches, RunRecord
 
 CURVES = "curves.svg"
 TAG = "selfplay"  # by which a repository of ours is known
-HERE = (  # settings of a machine and a user, not of what was computed
-    *("output_dir", "device", "processes", "oversubscribe", "report_to", "push_to_hub", "hub_strategy", "sample_every"),
-)
 LOOKED = 200  # matches among which the sample is looked for
 _STYLE = (
     "<style>text{font:10px sans-serif;fill:#5b6675}.grid{stroke:#d8dee6}polyline{fill:none;stroke:currentColor;"
@@ -120,7 +117,7 @@ def command(run: Path) -> str:
     given = [
         flag
         for each, flag, default in zip(fields(Config), to_flags(made), usual, strict=True)
-        if flag != default and each.name not in HERE
+        if flag != default and not each.metadata["anew"] and each.name != "output_dir"
     ]
     return " ".join(["python -m selfplay.train", *(f"--{name}={value}" for name, value in named.items()), *given])
 

@@ -16,11 +16,13 @@ from typing import Any
 
 from selfplay.errors import BadInput
 from selfplay.game.episode import ROLES
+from selfplay.run import checkpoints
+from selfplay.run.adapters import BASE, SETTINGS
 from selfplay.run.folder import ADAPTERS, CONFIG
 from selfplay.run.hub.card import CURVES, Subject, card, curves
 from selfplay.run.report.reading import read_run
 
-WEIGHTS, SETTINGS = "adapter_model.safetensors", "adapter_config.json"
+WEIGHTS = "adapter_model.safetensors"
 PLAYER = ("tiny", "player")  # the last parts of the embedded player's folder
 
 
@@ -38,8 +40,7 @@ def find_adapters(run: Path, base: str | None = None) -> Adapters:
     `base`: the hub's name of what they were made for, where that is a folder here. Raises BadInput where there are none, or
     nobody else could find their base.
     """
-    kept = [path for path in run.glob("checkpoints/*") if path.name.isdigit()]
-    held = [run, run / ADAPTERS, *kept, *(path / ADAPTERS for path in kept)]
+    held = [run, run / ADAPTERS, *(each.path / ADAPTERS for each in checkpoints.listed(run))]
     whole = [path for path in held if all((path / role / WEIGHTS).is_file() for role in ROLES)]
     if not whole:
         raise BadInput(f"{run} holds no adapters of both roles; a run saves them when it ends or is interrupted")
@@ -62,6 +63,8 @@ def pack(run: Path, repo: str, into: Path, base: str | None = None) -> None:
     for role in ROLES:
         (into / role).mkdir()
         shutil.copy(adapters.folder / role / WEIGHTS, into / role)
+        if (adapters.folder / role / BASE).is_file():
+            shutil.copy(adapters.folder / role / BASE, into / role)
         own = {**_settings(adapters.folder / role), "base_model_name_or_path": adapters.base or repo}
         (into / role / SETTINGS).write_text(json.dumps(own, indent=2) + "\n", encoding="utf-8")
     if adapters.base is None:

@@ -9,11 +9,12 @@ from pathlib import Path
 
 from selfplay.errors import BadInput
 from selfplay.game.episode import ROLES
+from selfplay.run.adapters import BASE, SETTINGS
 from selfplay.run.folder import CONFIG
-from selfplay.run.hub.parcel import SETTINGS, WEIGHTS
+from selfplay.run.hub.parcel import WEIGHTS
 from selfplay.run.hub.push import named, said
 
-FILES = (CONFIG, *(f"{role}/{name}" for role in ROLES for name in (WEIGHTS, SETTINGS)))
+FILES = (CONFIG, *(f"{role}/{name}" for role in ROLES for name in (WEIGHTS, SETTINGS, BASE)))
 
 
 def pull(repo: str, revision: str | None = None, endpoint: str | None = None, token: str | None = None) -> Path:

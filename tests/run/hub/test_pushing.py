@@ -10,6 +10,7 @@ import pytest
 from huggingface_hub import HfApi
 
 from selfplay.config import Config
+from selfplay.run import checkpoints
 from selfplay.run.hub import HubError
 from selfplay.run.hub.pushing import Pushing
 
@@ -23,7 +24,10 @@ def pushing(run: Path, api: HfApi, said: list[str], strategy: str = "end") -> Pu
 
 
 def checkpoint(run: Path, adapters: Path, step: int) -> None:
-    shutil.copytree(adapters, run / "checkpoints" / str(step) / "adapters", copy_function=shutil.copyfile)
+    about = checkpoints.About(step=step, steps=2, stage=1)
+    checkpoints.write(
+        run, about, lambda folder: shutil.copytree(adapters, folder / "adapters", copy_function=shutil.copyfile)
+    )
 
 
 def test_the_end_of_a_run_is_pushed_and_waited_for(finished: Path, hub: Any, api: HfApi) -> None:
