@@ -1,7 +1,7 @@
-"""What the notebook needs besides the commands: a folder that outlives its machine, a preset for what was found.
+"""What the notebook needs besides the commands: a folder that outlives its machine, a preset for what was found, going on.
 
     folder = notebook.kept("selfplay/run-1")                  on the mounted Drive in Colab, here elsewhere
-    selfplay.train(preset=notebook.fitting_preset())          t4 on such a GPU, smoke without one
+    selfplay.train(**notebook.settings(folder, preset))       a new run, or the rest of the one that broke off
 
 Left out: widgets; a notebook's form fields and the plain output of a run are enough.
 """
@@ -11,6 +11,10 @@ from __future__ import annotations
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
+
+from selfplay.run import checkpoints
+from selfplay.run.folder import CONFIG
 
 DRIVE = Path("/content/drive")
 T4_GIB = 14  # of memory; a T4 reports somewhat less than its 16 GB
@@ -31,6 +35,13 @@ def fitting_preset() -> str:
     if not torch.cuda.is_available():
         return "smoke"
     return "t4" if torch.cuda.get_device_properties(0).total_memory >= T4_GIB << 30 else "smoke"
+
+
+def settings(folder: Path, preset: str) -> dict[str, Any]:
+    """What `selfplay.train` is called with: to go on with the run in `folder`, or to begin one there."""
+    if (folder / CONFIG).is_file() and checkpoints.listed(folder):
+        return {"resume": str(folder)}
+    return {"preset": preset, "output_dir": str(folder)}
 
 
 def _on_colab() -> bool:

@@ -24,10 +24,10 @@ def pushing(run: Path, api: HfApi, said: list[str], strategy: str = "end") -> Pu
 
 
 def checkpoint(run: Path, adapters: Path, step: int) -> None:
-    about = checkpoints.About(step=step, steps=2, stage=1)
-    checkpoints.write(
-        run, about, lambda folder: shutil.copytree(adapters, folder / "adapters", copy_function=shutil.copyfile)
-    )
+    def save(folder: Path) -> None:
+        shutil.copytree(adapters, folder / "adapters", copy_function=shutil.copyfile)
+
+    checkpoints.write(run, checkpoints.About(step=step, steps=2, stage=1), save)
 
 
 def test_the_end_of_a_run_is_pushed_and_waited_for(finished: Path, hub: Any, api: HfApi) -> None:
