@@ -123,8 +123,8 @@ class Knobs:
     init_from: str | None = knob(
         None,
         SAVING,
-        "Begin a new run on adapters that are trained already: those of a run (its best checkpoint), of a checkpoint, or "
-        "a folder of adapters. Rank, scale and layers are theirs. none: fresh adapters.",
+        "Begin a new run on adapters that are trained already: those of a run (its best checkpoint), of a checkpoint, "
+        "a folder of adapters, or user/name on the hub. Rank, scale and layers are theirs. none: fresh adapters.",
     )
     save_steps: int | Literal["auto"] = knob(
         "auto",
