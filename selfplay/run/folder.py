@@ -150,6 +150,9 @@ class RunFolder:
             return time.perf_counter() - self._kept_at >= PACE * self._cost
         return step % self.config.save_steps == 0
 
+    def close(self) -> None:
+        """Every record is written when it comes."""
+
     def _append(self, name: str, records: Iterable[Mapping[str, Any]]) -> None:
         self._begin()
         append_lines(self.path / name, records)
