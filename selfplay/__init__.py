@@ -59,7 +59,11 @@ _HOMES = {
     "validate_problem": "selfplay.game.problems",
     "validate_tests_against_solution": "selfplay.judging.execute",
 }
-_COMMANDS = ("play", "report", "train")  # modules that can be called: `python -m selfplay.train` and selfplay.train(...)
+_COMMANDS = (
+    "play",
+    "report",
+    "train",
+)  # modules that can be called: `python -m selfplay.train` and selfplay.train(...)
 
 
 def __getattr__(name: str) -> Any:
