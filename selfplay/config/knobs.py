@@ -194,10 +194,11 @@ class Knobs:
         low=0,
     )
     k: int = knob(2, PLAN, "Alternating steps per stage in total, beginning with the generator.", low=0)
-    adversary: Literal["trained", "frozen", "none"] = knob(
+    adversary: Literal["trained", "frozen", "none", "golden"] = knob(
         "trained",
         PLAN,
-        "For comparison: frozen never trains the discriminator, none leaves the problem's own tests alone.",
+        "For comparison: frozen never trains the discriminator, none leaves the problem's own tests alone, golden puts "
+        "tests made from the reference in its place, the ceiling of what tests can teach.",
     )
 
     problems: str = knob(

@@ -68,7 +68,12 @@ class Config(Knobs):
 
 def configure(given: Mapping[str, object] | None = None, file: str | Path | None = None) -> Config:
     """These values over a YAML file's, both over preset and defaults. Raises ConfigError, UnknownName."""
-    return Config(**_laid(from_yaml(Path(file)) if file else {}, checked(given or {})))
+    return Config(**given_values(given or {}, file))
+
+
+def given_values(given: Mapping[str, object], file: str | Path | None = None) -> Values:
+    """What was given and no more: these values over a YAML file's, by the types of their keys."""
+    return _laid(from_yaml(Path(file)) if file else {}, checked(given))
 
 
 def defaults(embedded: bool) -> Values:

@@ -128,6 +128,8 @@ def train_step(run: Run, step: Step) -> None:
     run.policy.sampler.forget()
     state.drift.begin(trainer, step.stage)
     groups = play(run.policy, run.prompts, draw_problems(run, step), step, run.table)
+    if run.config.adversary == "golden":
+        groups = run.golden.dealt(groups, run.judge)
     clock.lap("play")
     dependent = run.judge.order_dependent
     # Mutants are targets for suites: a generator's step pays programs, and would run them for nothing.

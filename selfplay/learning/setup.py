@@ -19,6 +19,7 @@ from selfplay.game.problems import SETS, Problem, load_problems, split_by_class
 from selfplay.game.prompts import Prompts
 from selfplay.game.rewards import RewardRule, get_rule
 from selfplay.game.rollout import Table
+from selfplay.judging.golden import GoldenExams
 from selfplay.judging.judge import Judge
 from selfplay.learning.classes import known_classes
 from selfplay.learning.credit import CreditSettings
@@ -65,7 +66,7 @@ class Recorder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What stays open while a run lasts. `problems`: by split. What changes is `state`; `bank` is a cache."""
+    """What stays open while a run lasts. `problems`: by split. What changes is `state`; `bank` and `golden` are caches."""
 
     config: Config
     ranks: Ranks
@@ -80,6 +81,7 @@ class Run:
     problems: Mapping[str, Sequence[Problem]]
     state: State
     bank: MutantBank = field(default_factory=MutantBank)
+    golden: GoldenExams = field(default_factory=GoldenExams)
 
 
 def open_run(config: Config, recorder: Recorder, ranks: Ranks, judge: Judge) -> Run:
@@ -172,7 +174,7 @@ def open_judge(config: Config) -> Judge:
 def table(config: Config) -> Table:
     """The layout of a group; without an adversary no suite is played."""
     sampling = Sampling(config.temperature, config.max_completion_length)
-    suites = 0 if config.adversary == "none" else config.num_suites
+    suites = 0 if config.adversary in ("none", "golden") else config.num_suites
     return Table(config.num_generations, suites, config.num_targets, sampling, sampling)
 
 

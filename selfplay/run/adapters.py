@@ -1,7 +1,7 @@
 """Trained adapters that a run can begin on: found by the name of a run, of a checkpoint or of a folder, and what they are.
 
     found = find_adapters("runs/a")            its best checkpoint's; without checkpoints runs/a/adapters
-    find_adapters("runs/a/checkpoints/8")      those of a checkpoint
+    find_adapters("runs/a@8")                  those of the checkpoint after 8 steps, which is runs/a/checkpoints/8
     find_adapters("mine")                      mine/generator and mine/discriminator, or one of them
     find_adapters("mine/generator")            one role alone
     find_adapters("user/name")                 those that were pushed to the hub
@@ -130,6 +130,13 @@ def write_base(folder: Path, base: Base) -> None:
 
 def _folder(path: Path, say: Callable[[str], None]) -> Path:
     """The folder that holds the adapters of a run, a checkpoint, or itself."""
+    run, at, step = str(path).rpartition("@")
+    if at and not path.exists():
+        if not step.isdigit():
+            raise AdapterError(
+                f"{path}: after @ stands the number of a step, not {step!r}; `selfplay.checkpoints` lists them"
+            )
+        return checkpoints.find(Path(run), int(step)).path / ADAPTERS
     if (path / checkpoints.MANIFEST).is_file():
         checkpoints.read(path).check()
         return path / ADAPTERS

@@ -112,3 +112,9 @@ def test_a_turn_that_came_to_nothing_is_warned_of_and_no_other(match: Match) -> 
     empty = [turn for each in (match.chains[0], *match.suites[:1]) for turn in each.conversation.turns if not turn.text]
     assert told.count(": empty") == len(empty)
     assert ("holds no program" in told) == bool(turns[-1].text and not match.chains[0].code.source)
+
+
+def test_what_could_move_a_cursor_is_shown_escaped(judge: Judge, walk_through: Any) -> None:
+    text = shown(judge, walk_through, generator1="up \x1b[1A and away")
+    assert "up \\x1b[1A and away" in text
+    assert "\x1b" not in text
