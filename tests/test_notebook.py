@@ -117,4 +117,4 @@ def test_it_runs_from_top_to_bottom_without_a_gpu(tmp_path: Path, monkeypatch: p
     assert re.search(r"== evaluation after .*8 problems", said[4])
     assert "done in 15 steps" in said[5]
     assert "srcdoc=" in page.cells[6].outputs[0]["data"]["text/html"]
-    assert "there is no token for the hub" in said[9]
+    assert "there is no token for the hub" in said[10]

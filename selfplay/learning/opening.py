@@ -5,9 +5,10 @@
     RUN             a run's folder: the best of its checkpoints, or the adapters that it ended with
     RUN@STEP        the checkpoint after so many steps; the same as RUN/checkpoints/STEP
     FOLDER          a folder of adapters: generator/ and discriminator/, or one that holds `adapters`
+    USER/NAME       those that were pushed to the hub; USER/NAME@REVISION
 
 What a player is (model, adapters, prompts, limits) comes from the run's config.yaml and the adapters' own files; where and
-how it plays (device, seed, sandbox) from whoever opens it, whose other settings win as well. Left out: hub ids.
+how it plays (device, seed, sandbox) from whoever opens it, whose other settings win as well.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from selfplay.match.entrant import Entrant
 from selfplay.run import checkpoints
 from selfplay.run.adapters import Found, find_adapters
 from selfplay.run.folder import ADAPTERS, CONFIG
+from selfplay.run.hub.pull import here_or_fetched
 
 EMBEDDED, BASE = "embedded", "base"
 RUNS = Path("runs")
@@ -87,9 +89,9 @@ def source_of(name: str, say: Say = lambda text: None) -> Source:
     if name in (EMBEDDED, BASE):
         return Source(name)
     run, at, _ = name.rpartition("@")
-    if not Path(name).exists() and not (at and Path(run).is_dir()):
+    if not Path(name).exists() and not (at and Path(run).is_dir()) and not here_or_fetched(name).is_dir():
         known = [EMBEDDED, BASE, *(str(each) for each in RUNS.glob("*") if each.is_dir())]
-        what = "name embedded, base, the folder of a run, RUN@STEP, or a folder of adapters"
+        what = "name embedded, base, the folder of a run, RUN@STEP, a folder of adapters, or user/name on the hub"
         raise BadInput(f"no player {name!r}{suggestion(name, known)}; {what}")
     found = find_adapters(name, say)
     made: dict[str, object] = {"lora_rank": found.rank, "lora_alpha": found.alpha, "lora_target_modules": found.targets}

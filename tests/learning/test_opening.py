@@ -98,7 +98,7 @@ def test_one_role_s_adapter_is_enough(run: Path, tmp_path: Path) -> None:
         ("{run}@4", "has no checkpoint of step 4; it has 2, 3"),
         ("{run}@best", "after @ stands the number of a step, not 'best'"),
         ("{run}/checkpoints", "no adapters in .*/checkpoints: give a run, one of its checkpoints"),
-        ("nobody/nothing@3", "no player 'nobody/nothing@3'"),
+        ("nothing@3", "no player 'nothing@3'"),
     ],
 )
 def test_a_name_that_stands_for_nothing_is_refused_in_a_sentence(run: Path, name: str, said: str) -> None:

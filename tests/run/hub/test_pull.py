@@ -9,6 +9,7 @@ import pytest
 from huggingface_hub import HfApi
 
 from selfplay.errors import BadInput
+from selfplay.learning.opening import source_of
 from selfplay.run.adapters import AdapterError, find_adapters
 from selfplay.run.hub import HubError, push
 from selfplay.run.hub.pull import pull
@@ -59,6 +60,16 @@ def test_a_run_can_begin_on_adapters_from_the_hub(
     assert set(found.folders) == {"generator", "discriminator"}
     with pytest.raises(BadInput, match="me/none is no folder here, and me/none was not fetched: there is no such user"):
         find_adapters("me/none")
+
+
+def test_a_player_is_named_by_its_place_on_the_hub(
+    finished: Path, hub: Any, api: HfApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    push(finished, "me/run", api=api)
+    monkeypatch.setattr("selfplay.run.hub.pull.client", lambda: api)
+    monkeypatch.setenv("HF_TOKEN", str(api.token))
+    source = source_of("me/run")
+    assert (source.name, source.settings["lora_rank"], source.config().embedded) == ("me/run", 2, True)
 
 
 def test_a_folder_that_is_not_there_is_not_looked_for_on_the_hub(
