@@ -24,8 +24,7 @@ from selfplay.judging.judge import Judge
 from selfplay.learning.classes import known_classes
 from selfplay.learning.credit import CreditSettings
 from selfplay.learning.plan import planned_steps
-from selfplay.learning.policy import Policy, PolicySettings, open_policy
-from selfplay.learning.policy.settings import EMBEDDED
+from selfplay.learning.policy import EMBEDDED, Policy, PolicySettings, open_policy
 from selfplay.learning.ranks import Ranks
 from selfplay.learning.references import check_references
 from selfplay.learning.state import State

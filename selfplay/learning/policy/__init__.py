@@ -21,6 +21,6 @@ Neither transformers nor PEFT is imported before a policy is opened.
 from selfplay.learning.policy.errors import PolicyError
 from selfplay.learning.policy.opening import open_policy
 from selfplay.learning.policy.player import Policy
-from selfplay.learning.policy.settings import PolicySettings
+from selfplay.learning.policy.settings import EMBEDDED, PolicySettings
 
-__all__ = ["Policy", "PolicyError", "PolicySettings", "open_policy"]
+__all__ = ["EMBEDDED", "Policy", "PolicyError", "PolicySettings", "open_policy"]
