@@ -23,6 +23,8 @@ from selfplay.game.players import Request, Sampling
 from selfplay.game.rollout import Seat, converse
 from selfplay.learning import loop, setup
 from selfplay.learning.policy import Policy
+from selfplay.learning.policy.hf import load_tokenizer
+from selfplay.learning.policy.trainer import PeftTrainer
 from selfplay.learning.ranks import Ranks
 from selfplay.mutation.bank import MutantBank
 from selfplay.run.recorders import Memory
@@ -39,17 +41,18 @@ def timed(action: Callable[[], int], times: int) -> tuple[float, int]:
 
 
 def ours(policy: Policy, requests: list[Request], sampling: Sampling) -> int:
-    policy.adapters.touch("discriminator")  # a fresh decoder: nothing is left in its cache
+    policy.sampler.forget()  # nothing is left of the time before
     return sum(len(one.ids) for one in policy.complete(requests, sampling))
 
 
 def theirs(policy: Policy, requests: list[Request], sampling: Sampling) -> int:
-    longest = max(len(request.ids) for request in requests)
-    pad = policy.tokenizer.pad_token_id
+    assert isinstance(policy.trainer, PeftTrainer)
+    model, longest = policy.trainer.model, max(len(request.ids) for request in requests)
+    pad = load_tokenizer(setup.EMBEDDED).pad_token_id
     ids = torch.tensor([[pad] * (longest - len(r.ids)) + list(r.ids) for r in requests])
-    with policy.role("discriminator"), torch.no_grad():
-        policy.model.eval()
-        out = policy.model.generate(
+    with policy.trainer.adapters.role("discriminator"), torch.no_grad():
+        model.eval()
+        out = model.generate(
             input_ids=ids, attention_mask=(ids != pad).long(), do_sample=True, temperature=1.0, top_k=0, top_p=1.0,
             max_new_tokens=sampling.max_tokens, pad_token_id=pad,
         )  # fmt: skip

@@ -113,11 +113,13 @@ def to_float(steps: Steps, tree: Tree) -> Tree:
 
 
 def _numeral(tree: Tree) -> Any:
-    if type(tree) is not str:
+    """What int() and float() take: a number, or the digits of one as text or bytes."""
+    digits = bytes.fromhex(tree[1]) if tag_of(tree) in ("b", "B") else tree
+    if not isinstance(digits, (str, bytes)):
         return number_of(tree)
-    if len(tree) > MAX_BITS:
+    if len(digits) > MAX_BITS:
         raise Mismatch(f"a numeral of more than {MAX_BITS} characters")
-    return tree
+    return digits
 
 
 def to_text(steps: Steps, tree: Tree) -> Tree:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from selfplay.game.episode import Role, TurnKey
+from selfplay.game.episode import ROLES, Role, TurnKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +29,6 @@ class Request:
     ids: tuple[int, ...]
 
 
-def by_role(requests: Sequence[Request]) -> dict[Role, list[int]]:
-    """The places of each role's requests, for players that serve one role at a time."""
-    places: dict[Role, list[int]] = {}
-    for place, request in enumerate(requests):
-        places.setdefault(request.key.role, []).append(place)
-    return places
-
-
 @dataclass(frozen=True, slots=True)
 class Completion:
     """Sampled `ids` (with the end of turn if it was sampled) and their log-probabilities, one per id."""
@@ -44,6 +36,18 @@ class Completion:
     ids: tuple[int, ...]
     logprobs: tuple[float, ...]
     truncated: bool
+
+
+def role_by_role(
+    requests: Sequence[Request], complete: Callable[[Role, list[Request]], Sequence[Completion]]
+) -> list[Completion]:
+    """`complete` called once for each role with its requests, in order: for players that serve one role at a time."""
+    done: dict[int, Completion] = {}
+    for role in ROLES:
+        places = [place for place, request in enumerate(requests) if request.key.role == role]
+        if places:
+            done |= zip(places, complete(role, [requests[place] for place in places]), strict=True)
+    return [done[place] for place in range(len(requests))]
 
 
 class Chat(Protocol):

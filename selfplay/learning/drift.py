@@ -9,12 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import torch
-
 from selfplay.game.episode import ROLES, Conversation, Group, Role
 from selfplay.game.rollout import PREFIX
-from selfplay.learning.policy import Policy
-from selfplay.learning.policy.adapters import Weights
+from selfplay.learning.policy.protocol import Snapshot, Trainer
 from selfplay.learning.samples import Sample, conversation_samples, micro_batches
 from selfplay.learning.update import k3
 
@@ -24,23 +21,24 @@ class Drift:
     """Remembers both adapters as they were when `stage` began."""
 
     stage: int = 0
-    then: dict[Role, Weights] = field(default_factory=dict)
+    then: dict[Role, Snapshot] = field(default_factory=dict)
 
-    def begin(self, policy: Policy, stage: int) -> None:
+    def begin(self, trainer: Trainer, stage: int) -> None:
         """Called at every step; takes its copy at the first of a stage."""
         if stage != self.stage:
-            self.stage, self.then = stage, {role: policy.adapters.snapshot(role) for role in ROLES}
+            self.stage, self.then = stage, {role: trainer.snapshot(role) for role in ROLES}
 
-    def measure(self, policy: Policy, groups: Sequence[Group], temperature: float, tokens: int) -> tuple[float, int]:
-        """Summed KL in nats and the number of tokens, over the prefixes of these groups."""
+    def measure(self, trainer: Trainer, groups: Sequence[Group], temperature: float, tokens: int) -> tuple[float, int]:
+        """Summed KL in nats and the number of tokens, over the prefixes of these groups, each played before any update
+        of the step. `tokens`: those of a micro-batch."""
         total, count = 0.0, 0
         for role in ROLES:
             samples = [s for group in groups for s in _prefix(group.chains if role == "generator" else group.suites)]
-            with policy.role(role), policy.adapters.as_of(role, self.then[role]), torch.no_grad():
-                for batch in micro_batches(samples, tokens, policy.device):
-                    then, _ = policy.score(batch.ids_BT, batch.mask_BT, batch.where_BT, temperature)
-                    total += float(k3(batch.sampled_K, then[batch.known_N]).sum())
-                    count += len(batch.sampled_K)
+            for batch in micro_batches(samples, tokens, trainer.device):
+                then_N, _ = trainer.logprobs(role, batch, temperature, self.then[role])
+                # What the sampler said is the present player's side of the estimate: nothing is scored twice.
+                total += float(k3(batch.sampled_K, then_N[batch.known_N]).sum())
+                count += len(batch.sampled_K)
         return total, count
 
 

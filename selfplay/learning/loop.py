@@ -118,7 +118,7 @@ def open_run(config: Config, recorder: Recorder, ranks: Ranks, judge: Judge) -> 
     """Opens player and problems, and says what takes time."""
     recorder.say(f"loading {config.model or 'the embedded player'}")
     policy, settings = setup.open_player(config), setup.update_settings(config)
-    recorder.about(tier=judge.box.tier, logprob_gap_limit=settings.gap_bound(policy.precise))
+    recorder.about(tier=judge.box.tier, logprob_gap_limit=settings.gap_bound(policy.trainer.bounds))
     problems = setup.open_problems(config, judge, ranks, recorder.say)
     return Run(
         config,
@@ -175,21 +175,26 @@ def _say_if_unpaid(run: Run) -> None:
 def train_step(run: Run, step: Step, total: int) -> None:
     """One step of the game: play, examine, score, credit, update, record."""
     clock = Clock()
-    run.drift.begin(run.policy, step.stage)
+    # A step plays alike whether an evaluation, a resume or nothing came before it.
+    run.policy.sampler.forget()
+    run.drift.begin(run.policy.trainer, step.stage)
     groups = play(run.policy, run.prompts, draw_problems(run, step), step, run.table)
     clock.lap("play")
     dependent = run.judge.order_dependent
+    # Mutants are targets for suites: a generator's step pays programs, and would run them for nothing.
     bank = run.bank if step.trains("discriminator") else None
     matches = score(examine(groups, step, run.judge, run.config.cases_per_turn, bank), run.rule)
     clock.lap("judge")
-    drifted = run.drift.measure(run.policy, groups, run.config.temperature, run.config.micro_batch_tokens)
+    # Before the update: the prefixes were sampled with the weights that are about to move.
+    drifted = run.drift.measure(run.policy.trainer, groups, run.config.temperature, run.config.micro_batch_tokens)
     stats: dict[Role, UpdateStats] = {}
     credits: dict[Role, Credit] = {}
     for role in trained_roles(run.config, step):
         stages = trained_stages(step, run.config.trained_stages)
         credits[role] = credit(matches, role, stages, run.credit_settings, run.running, run.ranks)
         matches, run.running = credits[role].matches, credits[role].running
-        run.policy.scale_rate(role, rate_factor(run.config, step))
+        run.policy.trainer.scale_rate(role, rate_factor(run.config, step))
+        # Ranks without a sample take part too: gradients are summed over all of them.
         stats[role] = clipped_update(run.policy, role, credits[role].samples, run.update_settings, run.ranks)
         run.updated = True
         _count_skipped(run, role, stats[role])
@@ -279,6 +284,7 @@ def _mine(run: Run, problems: Sequence[Problem]) -> Sequence[Problem]:
 
 def _record_opponent(run: Run) -> Opponent:
     problems = _held_out(run, "before")
+    run.policy.sampler.forget()
     run.recorder.say(f"recording the untrained player on {len(problems)} problems of the {run.config.eval_split} split")
     return _evaluator(run).record_opponent(run.policy, _mine(run, problems))
 
@@ -287,6 +293,7 @@ def _evaluate(run: Run, opponent: Opponent, *moments: str) -> None:
     """Measures once, on the problems of the last of `moments`, which holds those of the others; records each."""
     started = time.perf_counter()
     problems = _held_out(run, moments[-1])
+    run.policy.sampler.forget()
     run.recorder.say(f"evaluating {' and '.join(moments)}: {len(problems)} problems")
     matches = _evaluator(run).measure(run.policy, _mine(run, problems), opponent)
     measured = [measured_of(match) for match in matches]

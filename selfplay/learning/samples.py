@@ -15,6 +15,7 @@ from torch import Tensor
 
 from selfplay.game.episode import Conversation, Turn
 from selfplay.learning.policy.errors import PolicyError
+from selfplay.learning.policy.protocol import Rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +63,9 @@ def conversation_samples(conversation: Conversation, advantage: Callable[[Turn],
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
-    """Rows of one micro-batch, right-padded. Per-token tensors [N] follow the rows and their spans in order."""
+class Batch(Rows):
+    """One micro-batch. Tensors of scored tokens follow the rows and their spans in order."""
 
-    ids_BT: Tensor
-    mask_BT: Tensor
-    where_BT: Tensor
     advantage_N: Tensor
     known_N: Tensor  # whether the sampler gave a log-probability
     sampled_K: Tensor  # those that it gave

@@ -12,17 +12,18 @@ trainer was left out (one scalar per completion of one policy), and so was a val
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from selfplay.game.episode import Role
-from selfplay.learning.policy.errors import PolicyError
-from selfplay.learning.policy.player import Policy
+from selfplay.learning.policy import Policy, PolicyError
+from selfplay.learning.policy.protocol import Bounds, Trainer
 from selfplay.learning.ranks import Ranks
 from selfplay.learning.samples import Batch, Sample, micro_batches
 
@@ -32,9 +33,9 @@ class UpdateSettings:
     """Knobs, by TRL's names where it has one.
 
     `temperature`: that of sampling. `micro_batch_tokens`: padded tokens per forward and backward; halve it when memory
-    runs out. `logprob_gap_bound`: nats, mean difference of sampler and trainer that stops the run; None: 1e-4 in fp32,
-    0.05 in half precision or 4 bit, where kernels round differently for prompts and single tokens. `importance_cap`:
-    weight tokens by trainer over sampler, truncated there, where the two differ by design (vLLM); None: off.
+    runs out. `logprob_gap_bound`: nats, mean difference of sampler and trainer that stops the run; None: what the
+    trainer states, 1e-4 in fp32 and 0.05 in half precision or 4 bit. `importance_cap`: weight tokens
+    by trainer over sampler, truncated there, where the two differ by design (vLLM); None: off.
     """
 
     epsilon: float = 0.2
@@ -52,9 +53,9 @@ class UpdateSettings:
         high = self.epsilon if self.epsilon_high is None else self.epsilon_high
         return 1 - self.epsilon, 1 + high
 
-    def gap_bound(self, precise: bool) -> float:
-        default = 1e-4 if precise else 0.05
-        return default if self.logprob_gap_bound is None else self.logprob_gap_bound
+    def gap_bound(self, bounds: Bounds) -> float:
+        """The limit in force, in nats: the trainer's own unless one was set."""
+        return bounds.logprob_gap if self.logprob_gap_bound is None else self.logprob_gap_bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +79,9 @@ class UpdateStats:
     skipped: int = 0
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Tally:
-    """Sums of one inner step on one rank, later over all."""
+    """Sums over the scored tokens of a micro-batch, an inner step, or all ranks' inner step."""
 
     tokens: float = 0.0
     loss: float = 0.0
@@ -90,9 +91,29 @@ class _Tally:
     gap: float = 0.0
     gap_tokens: float = 0.0
 
-    def tensor(self) -> Tensor:
-        sums = (self.tokens, self.loss, self.clipped, self.kl, self.entropy, self.gap, self.gap_tokens)
-        return torch.tensor(sums, dtype=torch.float64)
+    def __add__(self, other: _Tally) -> _Tally:
+        return _Tally(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
+
+    def over(self, ranks: Ranks) -> _Tally:
+        return _Tally(*ranks.reduce(torch.tensor(astuple(self), dtype=torch.float64)).tolist())
+
+
+@dataclass(frozen=True, slots=True)
+class _Anchor:
+    """What a micro-batch is held against in every inner step: the policy before the first, and the base (for the KL)."""
+
+    old_N: Tensor
+    base_N: Tensor | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Pass:
+    """What one micro-batch came to in one inner step."""
+
+    tally: _Tally
+    anchor: _Anchor
+    ratio_max: float
+    gap_max: float
 
 
 def clipped_update(
@@ -104,52 +125,72 @@ def clipped_update(
     Raises PolicyError where sampler and trainer disagree beyond the bound, before anything has moved.
     """
     started = time.perf_counter()
-    ranks = ranks or Ranks()
-    batches = list(micro_batches(samples, settings.micro_batch_tokens, policy.device, policy.fast))
-    old: list[Tensor] = []
-    steps, peaks, norm, skipped = [], [1.0, 0.0], 0.0, False
-    with policy.role(role):
-        for iteration in range(settings.num_iterations):
-            tally = _accumulate(policy, batches, old, settings, peaks)
-            total, finite = _reduce(policy, role, tally, ranks)
-            if not finite or not total.tokens:
-                skipped = not finite
-                break
-            if iteration == 0:
-                _check_gap(total, settings.gap_bound(policy.precise))
-            norm = policy.step(role, settings.max_grad_norm)
-            steps.append(total)
-    peaks = [max(column) for column in zip(*ranks.gather(peaks), strict=True)]
-    return replace(_stats(steps, peaks, norm, time.perf_counter() - started), skipped=int(skipped))
+    ranks, trainer = ranks or Ranks(), policy.trainer
+    batches = list(micro_batches(samples, settings.micro_batch_tokens, trainer.device, trainer.bounds.shares_prefixes))
+    passes: list[list[_Pass]] = []  # of each inner step
+    steps, norm, skipped = [], 0.0, False
+    for iteration in range(settings.num_iterations):
+        # Each inner step runs over the whole batch again and is held against the weights before the first.
+        anchors = [each.anchor for each in passes[0]] if passes else [None] * len(batches)
+        passes.append([_accumulate(trainer, role, *pair, settings) for pair in zip(batches, anchors, strict=True)])
+        total = sum((each.tally for each in passes[-1]), _Tally()).over(ranks)
+        # What is asked from here on is asked of sums over all ranks: they all go on, or none does.
+        if not total.tokens:
+            break
+        gradient_D = ranks.reduce(trainer.take_gradient(role)).div_(total.tokens)
+        if skipped := not _finite(total, gradient_D):
+            break
+        if iteration == 0:
+            _check_gap(total, settings.gap_bound(trainer.bounds))
+        norm = policy.step(role, gradient_D, settings.max_grad_norm)
+        steps.append(total)
+    peaks = _peaks([each for own in passes for each in own], ranks)
+    return replace(_stats(steps, *peaks, norm, time.perf_counter() - started), skipped=int(skipped))
 
 
-def _accumulate(
-    policy: Policy, batches: list[Batch], old: list[Tensor], settings: UpdateSettings, peaks: list[float]
-) -> _Tally:
-    """One pass: adds the gradients of the summed loss, fills `old` on the first, raises `peaks` (ratio, gap)."""
-    tally, first = _Tally(), not old
-    for i, batch in enumerate(batches):
-        new, entropy = policy.score(batch.ids_BT, batch.mask_BT, batch.where_BT, settings.temperature)
-        if first:
-            old.append(new.detach())
-        ratio = (new - old[i]).exp()
-        loss_N, clipped_N = surrogate(ratio, batch.advantage_N, settings.bounds)
-        if settings.importance_cap is not None:
-            loss_N = loss_N * importance(old[i], batch.sampled_K, batch.known_N, settings.importance_cap)
-        if settings.beta:
-            kl_N = k3(new, _base_logprobs(policy, batch, settings.temperature))
-            loss_N = loss_N + settings.beta * kl_N
-            tally.kl += float(kl_N.detach().sum())
-        loss = loss_N.sum()
-        loss.backward()
-        tally.tokens += len(new)
-        tally.loss += float(loss.detach())
-        tally.clipped += float(clipped_N.sum())
-        tally.entropy += float(entropy.sum())
-        peaks[0] = max(peaks[0], float(ratio.detach().max()))
-        if first:
-            _measure_gap(tally, new.detach()[batch.known_N], batch.sampled_K, peaks)
-    return tally
+def _accumulate(trainer: Trainer, role: Role, batch: Batch, anchor: _Anchor | None, settings: UpdateSettings) -> _Pass:
+    """Adds a micro-batch's gradient of the summed loss to the trainer's. `anchor` None: the first inner step, which is
+    held against itself."""
+    base_N = anchor.base_N if anchor else _base_logprobs(trainer, batch, settings)
+
+    def terms(new_N: Tensor) -> _Terms:
+        # Detached, the new log-probabilities are the old ones: the ratio is 1 and its gradient that of the logarithm.
+        return _terms(new_N, anchor.old_N if anchor else new_N.detach(), base_N, batch, settings)
+
+    new_N, entropies_N = trainer.accumulate(role, batch, settings.temperature, lambda new_N: terms(new_N).loss_N.sum())
+    told = terms(new_N)  # once more without a graph: a few operations a token, and the loss stays a pure function
+    # Only the first inner step scores with the weights that sampled.
+    gap_K = (new_N[batch.known_N] - batch.sampled_K).abs() if anchor is None else new_N[:0]
+    tally = _Tally(
+        tokens=len(new_N),
+        loss=float(told.loss_N.sum()),
+        clipped=float(told.clipped_N.sum()),
+        kl=0.0 if told.kl_N is None else float(told.kl_N.sum()),
+        entropy=float(entropies_N.sum()),
+        gap=float(gap_K.sum()),
+        gap_tokens=len(gap_K),
+    )
+    gap_max = float(gap_K.max()) if len(gap_K) else 0.0
+    return _Pass(tally, anchor or _Anchor(new_N, base_N), float(told.ratio_N.max()), gap_max)
+
+
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    """The loss of each scored token, and what it is made of."""
+
+    loss_N: Tensor
+    ratio_N: Tensor
+    clipped_N: Tensor
+    kl_N: Tensor | None
+
+
+def _terms(new_N: Tensor, old_N: Tensor, base_N: Tensor | None, batch: Batch, settings: UpdateSettings) -> _Terms:
+    ratio_N = (new_N - old_N).exp()
+    loss_N, clipped_N = surrogate(ratio_N, batch.advantage_N, settings.bounds)
+    if settings.importance_cap is not None:
+        loss_N = loss_N * importance(old_N, batch.sampled_K, batch.known_N, settings.importance_cap)
+    kl_N = None if base_N is None else k3(new_N, base_N)
+    return _Terms(loss_N if kl_N is None else loss_N + settings.beta * kl_N, ratio_N, clipped_N, kl_N)
 
 
 def surrogate(ratio_N: Tensor, advantage_N: Tensor, bounds: tuple[float, float]) -> tuple[Tensor, Tensor]:
@@ -171,38 +212,20 @@ def importance(trainer_N: Tensor, sampler_K: Tensor, known_N: Tensor, cap: float
     return weights_N
 
 
-@torch.no_grad()
-def _base_logprobs(policy: Policy, batch: Batch, temperature: float) -> Tensor:
-    with policy.base():
-        return policy.score(batch.ids_BT, batch.mask_BT, batch.where_BT, temperature)[0]
+def _base_logprobs(trainer: Trainer, batch: Batch, settings: UpdateSettings) -> Tensor | None:
+    """Under the base, which never moves; None where no KL is asked for, since it costs a forward pass."""
+    return trainer.logprobs(None, batch, settings.temperature)[0] if settings.beta else None
 
 
-def _measure_gap(tally: _Tally, trainer_K: Tensor, sampler_K: Tensor, peaks: list[float]) -> None:
-    gap = (trainer_K - sampler_K).abs()
-    tally.gap += float(gap.sum())
-    tally.gap_tokens += len(gap)
-    peaks[1] = max(peaks[1], float(gap.max()) if len(gap) else 0.0)
+def _finite(total: _Tally, gradient_D: Tensor) -> bool:
+    return all(map(math.isfinite, astuple(total))) and bool(gradient_D.isfinite().all())
 
 
-def _reduce(policy: Policy, role: Role, tally: _Tally, ranks: Ranks) -> tuple[_Tally, bool]:
-    """Adds up gradients and tallies over all ranks in one flat message; leaves the token mean in the gradients.
-
-    Also returns whether all of it is finite. That is asked of the sums, which are the same on every rank, so that all
-    ranks step or none does.
-    """
-    parameters = list(policy.adapters.parameters[role].values())
-    if ranks.size == 1 and not tally.tokens:
-        return tally, True
-    grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
-    flat = torch.cat([*(grad.flatten().double() for grad in grads), tally.tensor().to(policy.device)])
-    ranks.reduce(flat)
-    total = _Tally(*flat[-len(tally.tensor()) :].tolist())
-    offset = 0
-    for parameter in parameters:
-        mean = flat[offset : offset + parameter.numel()] / max(total.tokens, 1.0)
-        parameter.grad = mean.view_as(parameter).to(parameter.dtype)
-        offset += parameter.numel()
-    return total, bool(flat.isfinite().all())
+def _peaks(passes: Sequence[_Pass], ranks: Ranks) -> tuple[float, float]:
+    """The largest ratio and the largest gap, over all inner steps and ranks."""
+    own = max([1.0, *(each.ratio_max for each in passes)]), max([0.0, *(each.gap_max for each in passes)])
+    ratios, gaps = zip(*ranks.gather(own), strict=True)
+    return max(ratios), max(gaps)
 
 
 def _check_gap(total: _Tally, bound: float) -> None:
@@ -215,20 +238,20 @@ def _check_gap(total: _Tally, bound: float) -> None:
         )
 
 
-def _stats(steps: list[_Tally], peaks: list[float], norm: float, seconds: float) -> UpdateStats:
+def _stats(steps: list[_Tally], ratio_max: float, gap_max: float, norm: float, seconds: float) -> UpdateStats:
     if not steps:
         return UpdateStats(0.0, 0.0, 1.0, 0.0, 0.0, 0, 0.0, 0.0, 0.0, seconds)
     first, last = steps[0], steps[-1]
     return UpdateStats(
         loss=first.loss / first.tokens,
         clip_share=sum(step.clipped for step in steps) / sum(step.tokens for step in steps),
-        ratio_max=peaks[0],
+        ratio_max=ratio_max,
         kl=last.kl / last.tokens,
         grad_norm=norm,
         tokens=int(first.tokens),
         entropy=first.entropy / first.tokens,
         logprob_gap=first.gap / max(first.gap_tokens, 1.0),
-        logprob_gap_max=peaks[1],
+        logprob_gap_max=gap_max,
         seconds=seconds,
     )
 

@@ -136,6 +136,8 @@ def _step(term: Term) -> tuple[str, ...] | None:
     text = arguments[0][1]
     if name == "[:]":
         bounds = [json.loads(argument[1]) for argument in arguments]
+        if any(bound is not None and type(bound) is not int for bound in bounds):
+            return None
         return ("slice", ",".join("" if bound is None else str(bound) for bound in bounds))
     if name == "[]":
         return ("index" if re.fullmatch(r"-?\d+", text) else "key", text)

@@ -9,9 +9,12 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 
-from selfplay.game.episode import Role, TurnKey
+from selfplay.game.episode import ROLES, Role, TurnKey
 from selfplay.game.players import Request
-from selfplay.learning.policy.player import Policy, PolicySettings
+from selfplay.learning.policy import Policy, PolicySettings
+from selfplay.learning.policy.opening import join
+from selfplay.learning.policy.protocol import Rows
+from selfplay.learning.policy.trainer import PeftTrainer
 
 TEMPLATE = (
     "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}"
@@ -61,20 +64,38 @@ def build_model(seed: int = 0, **changes: object) -> Qwen2ForCausalLM:
     return model.float().eval()
 
 
+def make_policy(
+    model: Qwen2ForCausalLM, tokenizer: PreTrainedTokenizerFast, settings: PolicySettings | None = None, seed: int = 0
+) -> Policy:
+    return join(PeftTrainer(model, settings, seed), tokenizer, seed)
+
+
+def trainer(policy: Policy) -> PeftTrainer:
+    """The policy's trainer, for tests that look inside."""
+    assert isinstance(policy.trainer, PeftTrainer)
+    return policy.trainer
+
+
+def rows(ids: tuple[int, ...]) -> Rows:
+    """One conversation of which all but the first id are scored."""
+    ids_BT = torch.tensor([ids])
+    return Rows(ids_BT, torch.ones_like(ids_BT), torch.arange(len(ids))[None] > 0)
+
+
 def stir(policy: Policy, seed: int = 1) -> Policy:
     """Give every LoRA B a value: while it is zero, an ignored adapter goes unnoticed."""
     generator = torch.Generator().manual_seed(seed)
-    for name, parameter in policy.model.named_parameters():
+    for name, parameter in trainer(policy).model.named_parameters():
         if "lora_B" in name:
             parameter.data.copy_(torch.randn(parameter.shape, generator=generator) * 0.1)
-    for role in ("generator", "discriminator"):
-        policy.adapters.touch(role)
+    for role in ROLES:
+        policy.sampler.changed(role)
     return policy
 
 
 @pytest.fixture
 def policy(tokenizer: PreTrainedTokenizerFast) -> Policy:
-    return stir(Policy(build_model(), tokenizer, PolicySettings(rank=4, alpha=8), seed=0))
+    return stir(make_policy(build_model(), tokenizer, PolicySettings(rank=4, alpha=8), seed=0))
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,7 @@ from selfplay.game.prompts import Prompts
 from selfplay.game.rollout import Table, play
 from selfplay.learning.drift import Drift
 from selfplay.learning.policy import Policy
+from tests.learning.conftest import trainer
 
 PROBLEM = Problem("p", "Double it.", "f", "def f(n: int) -> int:", ("assert f(2) == 4",))
 TABLE = Table(2, 2, 0, Sampling(1.0, 12), Sampling(1.0, 12))
@@ -20,22 +21,22 @@ TABLE = Table(2, 2, 0, Sampling(1.0, 12), Sampling(1.0, 12))
 
 def nudge(policy: Policy) -> None:
     with torch.no_grad():
-        for parameters in policy.adapters.parameters.values():
+        for parameters in trainer(policy).adapters.parameters.values():
             for name, parameter in parameters.items():
                 if "lora_B" in name:
                     parameter.normal_(std=0.05)
     for role in ROLES:
-        policy.adapters.touch(role)
+        policy.sampler.changed(role)
 
 
 def measured(policy: Policy, drift: Drift, stage: int) -> tuple[float, int]:
     groups = play(policy, Prompts("compact"), [PROBLEM], Step(0, stage, "generator", ""), TABLE)
-    return drift.measure(policy, groups, 1.0, 4096)
+    return drift.measure(policy.trainer, groups, 1.0, 4096)
 
 
 def test_without_an_update_nothing_has_drifted(policy: Policy) -> None:
     drift = Drift()
-    drift.begin(policy, 3)
+    drift.begin(policy.trainer, 3)
     total, tokens = measured(policy, drift, 3)
     assert tokens > 0
     assert total / tokens == pytest.approx(0.0, abs=1e-6)
@@ -43,15 +44,15 @@ def test_without_an_update_nothing_has_drifted(policy: Policy) -> None:
 
 def test_moved_weights_show_as_drift_and_are_left_as_they_are(policy: Policy) -> None:
     drift = Drift()
-    drift.begin(policy, 3)
+    drift.begin(policy.trainer, 3)
     nudge(policy)
-    before = {role: policy.digest(role) for role in ROLES}
+    before = {role: policy.trainer.digest(role) for role in ROLES}
     total, tokens = measured(policy, drift, 3)
     assert total / tokens > 1e-4
-    assert before == {role: policy.digest(role) for role in ROLES}
+    assert before == {role: policy.trainer.digest(role) for role in ROLES}
 
 
 def test_the_first_stage_has_no_frozen_prefix(policy: Policy) -> None:
     drift = Drift()
-    drift.begin(policy, 1)
+    drift.begin(policy.trainer, 1)
     assert measured(policy, drift, 1) == (0.0, 0)

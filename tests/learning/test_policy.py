@@ -14,107 +14,99 @@ import torch
 
 from selfplay.game.episode import ROLES, Role
 from selfplay.game.players import Sampling
-from selfplay.learning.policy import swap
+from selfplay.learning.policy import Policy, PolicySettings, open_policy, swap
 from selfplay.learning.policy.errors import PolicyError
-from selfplay.learning.policy.player import Policy, PolicySettings, open_policy
-from tests.learning.conftest import build_model, request, stir
+from selfplay.learning.policy.protocol import Rows
+from tests.learning.conftest import build_model, make_policy, request, rows, stir, trainer
 
 IDS = torch.tensor([[5, 9, 17, 30, 11]])
-WHERE = torch.tensor([[False, True, True, True, True]])
+ROWS = rows((5, 9, 17, 30, 11))
 
 
-def scored(policy: Policy, temperature: float = 1.0) -> torch.Tensor:
-    return policy.score(IDS, torch.ones_like(IDS), WHERE, temperature)[0]
+def scored(policy: Policy, role: Role | None) -> torch.Tensor:
+    return policy.trainer.logprobs(role, ROWS, 1.0)[0]
 
 
 def reference(policy: Policy, role: Role) -> torch.Tensor:
     """The transformers forward, adapters live."""
-    with policy.role(role), torch.no_grad():
-        logits = policy.model(input_ids=IDS).logits[:, :-1]
+    with trainer(policy).adapters.role(role), torch.no_grad():
+        logits = trainer(policy).model(input_ids=IDS).logits[:, :-1]
     return torch.log_softmax(logits, -1).gather(2, IDS[:, 1:, None])[0, :, 0]
 
 
 @pytest.mark.parametrize("fast", [None, False])
 @pytest.mark.parametrize("role", ROLES)
 def test_scores_equal_the_transformers_forward(tokenizer: Any, role: Role, fast: bool | None) -> None:
-    policy = stir(Policy(build_model(), tokenizer, PolicySettings(rank=4, fast=fast)))
-    with policy.role(role):
-        assert torch.allclose(scored(policy), reference(policy, role), atol=1e-5)
+    policy = stir(make_policy(build_model(), tokenizer, PolicySettings(rank=4, fast=fast)))
+    assert torch.allclose(scored(policy, role), reference(policy, role), atol=1e-5)
 
 
 @pytest.mark.parametrize("fast", [None, False])
 def test_gradients_of_a_score_equal_those_of_the_transformers_forward(tokenizer: Any, fast: bool | None) -> None:
-    policy = stir(Policy(build_model(), tokenizer, PolicySettings(rank=4, fast=fast)))
+    policy = stir(make_policy(build_model(), tokenizer, PolicySettings(rank=4, fast=fast)))
     weights = torch.tensor([1.0, -2.0, 0.5, 3.0])
-    parameters = list(policy.adapters.parameters["generator"].values())
-    with policy.role("generator"):
-        ours = torch.autograd.grad((scored(policy) * weights).sum(), parameters)
-        logits = policy.model(input_ids=IDS).logits[:, :-1]
+    parameters = list(trainer(policy).adapters.parameters["generator"].values())
+    policy.trainer.accumulate("generator", ROWS, 1.0, lambda new_N: (new_N * weights).sum())
+    ours = policy.trainer.take_gradient("generator").split([parameter.numel() for parameter in parameters])
+    with trainer(policy).adapters.role("generator"):
+        logits = trainer(policy).model(input_ids=IDS).logits[:, :-1]
         theirs = torch.log_softmax(logits, -1).gather(2, IDS[:, 1:, None])[0, :, 0]
         expected = torch.autograd.grad((theirs * weights).sum(), parameters)
     for own, want in zip(ours, expected, strict=True):
-        assert torch.allclose(own, want, rtol=1e-3, atol=1e-5)
+        assert torch.allclose(own.float(), want.flatten(), rtol=1e-3, atol=1e-5)
 
 
 def test_the_two_roles_play_differently_and_not_like_the_base(policy: Policy) -> None:
-    scores = []
-    for block in (policy.role("generator"), policy.role("discriminator"), policy.base()):
-        with block, torch.no_grad():
-            scores.append(scored(policy))
+    scores = [scored(policy, role) for role in (*ROLES, None)]
     assert not any(torch.allclose(a, b, atol=1e-3) for a, b in zip(scores, scores[1:] + scores[:1], strict=True))
 
 
 def test_fresh_adapters_leave_the_base_as_it_is(tokenizer: Any) -> None:
-    policy = Policy(build_model(), tokenizer)
-    with policy.base(), torch.no_grad():
-        base = scored(policy)
-    with policy.role("generator"), torch.no_grad():
-        assert torch.equal(scored(policy), base)
+    policy = make_policy(build_model(), tokenizer)
+    assert torch.equal(scored(policy, "generator"), scored(policy, None))
 
 
 def test_the_base_inside_a_role_returns_to_the_role(policy: Policy) -> None:
-    with policy.role("generator"):
-        with policy.base():
+    with trainer(policy).adapters.role("generator"):
+        with trainer(policy).adapters.base():
             pass
-        policy.adapters.check("generator")
-        assert policy.adapters.scoring == "generator"
+        trainer(policy).adapters.check("generator")
 
 
 def test_changing_role_inside_another_is_refused(policy: Policy) -> None:
-    with policy.role("generator"), pytest.raises(PolicyError, match="leave that block"), policy.role("discriminator"):
+    with (
+        trainer(policy).adapters.role("generator"),
+        pytest.raises(PolicyError, match="leave that block"),
+        trainer(policy).adapters.role("discriminator"),
+    ):
         pass
 
 
-def test_scoring_outside_a_role_is_refused(policy: Policy) -> None:
-    with pytest.raises(PolicyError, match="no role is active"):
-        scored(policy)
-
-
 def test_an_adapter_switched_behind_our_back_is_noticed(policy: Policy) -> None:
-    policy.model.set_adapter("discriminator")
-    with pytest.raises(PolicyError, match=r"outside policy\.role"), policy.role("generator"):
+    trainer(policy).model.set_adapter("discriminator")
+    with pytest.raises(PolicyError, match=r"outside adapters\.role"), trainer(policy).adapters.role("generator"):
         pass
 
 
 def test_only_the_active_role_asks_for_gradients(policy: Policy) -> None:
-    with policy.role("discriminator"):
-        asking = {name for name, parameter in policy.model.named_parameters() if parameter.requires_grad}
-    assert asking == set(policy.adapters.parameters["discriminator"])
-    assert not any(parameter.requires_grad for parameter in policy.model.parameters())
+    with trainer(policy).adapters.role("discriminator"):
+        asking = {name for name, parameter in trainer(policy).model.named_parameters() if parameter.requires_grad}
+    assert asking == set(trainer(policy).adapters.parameters["discriminator"])
+    assert not any(parameter.requires_grad for parameter in trainer(policy).model.parameters())
 
 
 def test_the_same_seed_makes_the_same_adapters_and_another_does_not(tokenizer: Any) -> None:
-    first, same, other = (Policy(build_model(), tokenizer, seed=seed) for seed in (3, 3, 4))
-    assert first.digest("generator") == same.digest("generator") != other.digest("generator")
-    assert first.digest("generator") != first.digest("discriminator")
+    first, same, other = (make_policy(build_model(), tokenizer, seed=seed) for seed in (3, 3, 4))
+    assert first.trainer.digest("generator") == same.trainer.digest("generator") != other.trainer.digest("generator")
+    assert first.trainer.digest("generator") != first.trainer.digest("discriminator")
 
 
 def test_adapters_survive_a_round_trip_to_disk(policy: Policy, tokenizer: Any, tmp_path: Path) -> None:
     policy.save(tmp_path)
     policy.save(tmp_path)  # over itself
-    other = Policy(build_model(), tokenizer, PolicySettings(rank=4, alpha=8), seed=9)
+    other = make_policy(build_model(), tokenizer, PolicySettings(rank=4, alpha=8), seed=9)
     other.load(tmp_path)
-    assert [other.digest(role) for role in ROLES] == [policy.digest(role) for role in ROLES]
+    assert [other.trainer.digest(role) for role in ROLES] == [policy.trainer.digest(role) for role in ROLES]
     assert sorted(path.name for path in (tmp_path / "adapters").iterdir() if path.is_dir()) == sorted(ROLES)
     assert not (tmp_path / "adapters.old").exists()
 
@@ -151,13 +143,13 @@ def test_a_save_that_is_killed_anywhere_leaves_a_folder_that_loads(
                 patch.setattr(Path, name, partialmethod(dying, call=getattr(Path, name)))
             with suppress(Killed):
                 policy.save(tmp_path)
-        Policy(build_model(), tokenizer, PolicySettings(rank=4, alpha=8)).load(tmp_path)
+        make_policy(build_model(), tokenizer, PolicySettings(rank=4, alpha=8)).load(tmp_path)
     assert left[0] > 0  # the last save came through
 
 
 def test_loaded_adapters_are_what_is_sampled(policy: Policy, tokenizer: Any, tmp_path: Path) -> None:
     policy.save(tmp_path)
-    other = Policy(build_model(), tokenizer, PolicySettings(rank=4, alpha=8), seed=0)
+    other = make_policy(build_model(), tokenizer, PolicySettings(rank=4, alpha=8), seed=0)
     asked = [request((5, 9, 17))]
     other.complete(asked, Sampling(0.0, 8))
     other.load(tmp_path)
@@ -165,19 +157,21 @@ def test_loaded_adapters_are_what_is_sampled(policy: Policy, tokenizer: Any, tmp
     assert played[0] == played[1]
 
 
-def test_optimizers_resume_where_they_stopped(policy: Policy, tokenizer: Any, tmp_path: Path) -> None:
-    def one_step(policy: Policy) -> None:
-        with policy.role("generator"):
-            scored(policy).sum().backward()
-            policy.step("generator", 1.0)
+def one_step(policy: Policy) -> None:
+    policy.trainer.accumulate("generator", ROWS, 1.0, torch.sum)
+    policy.step("generator", policy.trainer.take_gradient("generator"), 1.0)
 
+
+def test_a_state_goes_through_a_file_and_training_goes_on_bit_for_bit(
+    policy: Policy, tokenizer: Any, tmp_path: Path
+) -> None:
     one_step(policy)
-    policy.save(tmp_path, optimizers=True)
-    other = Policy(build_model(), tokenizer, PolicySettings(rank=4, alpha=8), seed=9)
-    other.load(tmp_path, optimizers=True)
-    for each in (policy, other):
-        one_step(each)
-    assert other.digest("generator") == policy.digest("generator")
+    torch.save(policy.trainer.state(), tmp_path / "state.pt")
+    one_step(policy)
+    other = make_policy(build_model(), tokenizer, PolicySettings(rank=4, alpha=8), seed=9)
+    other.load_state(torch.load(tmp_path / "state.pt", weights_only=True))
+    one_step(other)
+    assert other.trainer.digest("generator") == policy.trainer.digest("generator")
 
 
 def test_a_saved_adapter_names_its_base(model_folder: Path, tmp_path: Path) -> None:
@@ -198,27 +192,27 @@ def test_a_folder_without_adapters_is_named(policy: Policy, tmp_path: Path) -> N
 
 
 def test_adapters_of_another_rank_change_nothing(policy: Policy, tokenizer: Any, tmp_path: Path) -> None:
-    Policy(build_model(), tokenizer, PolicySettings(rank=2)).save(tmp_path)
-    before = [policy.digest(role) for role in ROLES]
+    make_policy(build_model(), tokenizer, PolicySettings(rank=2)).save(tmp_path)
+    before = [policy.trainer.digest(role) for role in ROLES]
     with pytest.raises(PolicyError, match="another model or rank"):
         policy.load(tmp_path)
-    assert [policy.digest(role) for role in ROLES] == before
+    assert [policy.trainer.digest(role) for role in ROLES] == before
 
 
 def test_one_adapter_that_does_not_fit_keeps_the_other_out(policy: Policy, tokenizer: Any, tmp_path: Path) -> None:
-    Policy(build_model(), tokenizer, PolicySettings(rank=2)).save(tmp_path / "other")
+    make_policy(build_model(), tokenizer, PolicySettings(rank=2)).save(tmp_path / "other")
     with torch.no_grad():
-        next(iter(policy.adapters.parameters["generator"].values())).add_(1.0)
+        next(iter(trainer(policy).adapters.parameters["generator"].values())).add_(1.0)
     policy.save(tmp_path / "mixed")
     with torch.no_grad():
-        next(iter(policy.adapters.parameters["generator"].values())).sub_(0.5)
+        next(iter(trainer(policy).adapters.parameters["generator"].values())).sub_(0.5)
     mixed = tmp_path / "mixed" / "adapters" / "discriminator"
     shutil.rmtree(mixed)
     (tmp_path / "other" / "adapters" / "discriminator").rename(mixed)
-    before = [policy.digest(role) for role in ROLES]
+    before = [policy.trainer.digest(role) for role in ROLES]
     with pytest.raises(PolicyError, match=r"lora_\w+\.weight is \[2, \d+\] where this policy has"):
         policy.load(tmp_path / "mixed")
-    assert [policy.digest(role) for role in ROLES] == before
+    assert [policy.trainer.digest(role) for role in ROLES] == before
 
 
 @pytest.mark.gpu
@@ -226,12 +220,11 @@ def test_one_adapter_that_does_not_fit_keeps_the_other_out(policy: Policy, token
 def test_a_cuda_policy_learns_one_role_and_leaves_the_other(tokenizer: Any) -> None:
     model = build_model()
     model.to("cuda")  # type: ignore[arg-type]
-    policy = Policy(model, tokenizer, PolicySettings(rank=4))
-    before = {role: policy.digest(role) for role in ROLES}
-    with policy.role("generator"):
-        ids, where = IDS.cuda(), WHERE.cuda()
-        policy.score(ids, torch.ones_like(ids), where, 1.0)[0].sum().backward()
-        policy.step("generator", 1.0)
-    assert policy.digest("generator") != before["generator"]
-    assert policy.digest("discriminator") == before["discriminator"]
+    policy = make_policy(model, tokenizer, PolicySettings(rank=4))
+    before = {role: policy.trainer.digest(role) for role in ROLES}
+    on_gpu = Rows(ROWS.ids_BT.cuda(), ROWS.mask_BT.cuda(), ROWS.where_BT.cuda())
+    policy.trainer.accumulate("generator", on_gpu, 1.0, torch.sum)
+    policy.step("generator", policy.trainer.take_gradient("generator"), 1.0)
+    assert policy.trainer.digest("generator") != before["generator"]
+    assert policy.trainer.digest("discriminator") == before["discriminator"]
     assert len(policy.complete([request((5, 9, 17))], Sampling(1.0, 4))[0].ids) <= 4

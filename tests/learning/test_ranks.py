@@ -21,7 +21,7 @@ from pathlib import Path
 import torch
 sys.path[:0] = [{root!r}]
 from selfplay.learning.ranks import connect, launch
-from selfplay.learning.policy.player import open_policy, PolicySettings
+from selfplay.learning.policy import open_policy, PolicySettings
 from selfplay.learning.update import clipped_update, UpdateSettings
 from tests.learning.conftest import stir
 from tests.learning.test_update import SAMPLES
@@ -33,9 +33,9 @@ def main(size, model, out):
         mine = SAMPLES[ranks.rank :: ranks.size] if ranks.size < 3 else SAMPLES * (ranks.rank == 1)
         stats = [clipped_update(policy, "generator", mine, UpdateSettings(), ranks) for _ in range(2)]
         empty = clipped_update(policy, "generator", [], UpdateSettings(), ranks)
-        digests = ranks.gather(policy.digest("generator"))
+        digests = ranks.gather(policy.trainer.digest("generator"))
         if ranks.first:
-            moved = torch.cat([p.detach().flatten() for p in policy.adapters.parameters["generator"].values()])
+            moved = torch.cat([p.detach().flatten() for p in policy.trainer.adapters.parameters["generator"].values()])
             Path(out).write_text(json.dumps(dict(digests=digests, tokens=[s.tokens for s in stats], empty=empty.tokens,
                 loss=[s.loss for s in stats], moved=moved.tolist())))
         ranks.barrier()

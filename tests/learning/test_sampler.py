@@ -10,12 +10,12 @@ import torch
 
 from selfplay.game.episode import ROLES
 from selfplay.game.players import Completion, Request, Sampling
-from selfplay.learning.policy import qwen2
+from selfplay.learning.policy import Policy, PolicySettings, qwen2
+from selfplay.learning.policy.decoder import Decoder, Limits, PrefixCache
 from selfplay.learning.policy.draw import pick, turn_seed, uniforms
 from selfplay.learning.policy.errors import PolicyError
-from selfplay.learning.policy.player import Policy, PolicySettings
-from selfplay.learning.policy.sampler import Decoder, Limits, PrefixCache
-from tests.learning.conftest import build_model, request, stir
+from selfplay.learning.policy.opening import open_sampler
+from tests.learning.conftest import build_model, make_policy, request, stir, trainer
 
 PROMPTS = [tuple(5 + (i * 13 + j * 7) % 280 for j in range(4 + 3 * i)) for i in range(5)]
 
@@ -26,20 +26,20 @@ def requests() -> list[Request]:
 
 def decoder(policy: Policy, limits: Limits | None = None, ends: frozenset[int] = frozenset({1})) -> Decoder:
     with torch.no_grad():
-        return Decoder(qwen2.merged(policy.model, "generator"), ends, policy.seed, limits)
+        return Decoder(qwen2.merged(trainer(policy).model, "generator"), ends, 0, limits)
 
 
 def reference(policy: Policy, asked: Request, done: Completion, temperature: float) -> torch.Tensor:
     ids = torch.tensor([asked.ids + done.ids])
-    with policy.role("generator"), torch.no_grad():
-        logits = policy.model(input_ids=ids).logits[0, len(asked.ids) - 1 : -1]
+    with trainer(policy).adapters.role("generator"), torch.no_grad():
+        logits = trainer(policy).model(input_ids=ids).logits[0, len(asked.ids) - 1 : -1]
     return torch.log_softmax(logits / temperature, -1).gather(1, torch.tensor(done.ids)[:, None])[:, 0]
 
 
 @pytest.mark.parametrize("fast", [None, False])
 @pytest.mark.parametrize("shape", [{}, {"num_key_value_heads": 4, "tie_word_embeddings": False}])
 def test_logprobs_equal_the_transformers_forward(tokenizer: Any, fast: bool | None, shape: dict[str, Any]) -> None:
-    policy = stir(Policy(build_model(**shape), tokenizer, PolicySettings(rank=4, fast=fast)))
+    policy = stir(make_policy(build_model(**shape), tokenizer, PolicySettings(rank=4, fast=fast)))
     for asked, done in zip(requests(), policy.complete(requests(), Sampling(0.7, 20)), strict=True):
         assert torch.allclose(torch.tensor(done.logprobs), reference(policy, asked, done, 0.7), atol=1e-5)
 
@@ -47,23 +47,23 @@ def test_logprobs_equal_the_transformers_forward(tokenizer: Any, fast: bool | No
 def test_both_decoders_sample_the_same_tokens(tokenizer: Any) -> None:
     played = []
     for fast in (None, False):
-        policy = stir(Policy(build_model(), tokenizer, PolicySettings(rank=4, fast=fast)))
+        policy = stir(make_policy(build_model(), tokenizer, PolicySettings(rank=4, fast=fast)))
         played.append([done.ids for done in policy.complete(requests(), Sampling(1.0, 20))])
     assert played[0] == played[1]
 
 
 @pytest.mark.parametrize("fast", [None, False])
 def test_a_turn_does_not_depend_on_its_companions(tokenizer: Any, fast: bool | None) -> None:
-    policy = stir(Policy(build_model(), tokenizer, PolicySettings(rank=4, fast=fast)))
+    policy = stir(make_policy(build_model(), tokenizer, PolicySettings(rank=4, fast=fast)))
     together = policy.complete(requests(), Sampling(1.0, 20))
-    policy.adapters.touch("generator")
+    policy.sampler.forget()
     alone = [policy.complete([asked], Sampling(1.0, 20))[0] for asked in reversed(requests())]
     assert [done.ids for done in together] == [done.ids for done in reversed(alone)]
 
 
 @pytest.mark.parametrize("fast", [None, False])
 def test_a_call_may_hold_requests_of_both_roles_in_any_order(tokenizer: Any, fast: bool | None) -> None:
-    policy = stir(Policy(build_model(), tokenizer, PolicySettings(rank=4, fast=fast)))
+    policy = stir(make_policy(build_model(), tokenizer, PolicySettings(rank=4, fast=fast)))
     own = {role: [request(prompt, role=role) for prompt in PROMPTS] for role in ROLES}
     mixed = [asked for pair in zip(*own.values(), strict=True) for asked in pair]
     apart = {role: [done.ids for done in policy.complete(own[role], Sampling(1.0, 12))] for role in ROLES}
@@ -104,8 +104,10 @@ def test_a_token_of_probability_zero_is_never_drawn() -> None:
 def test_temperature_zero_is_greedy(policy: Policy) -> None:
     done = policy.complete([request(PROMPTS[0])], Sampling(0.0, 6))[0]
     ids = torch.tensor([PROMPTS[0] + done.ids])
-    with policy.role("generator"), torch.no_grad():
-        assert policy.model(input_ids=ids).logits[0, len(PROMPTS[0]) - 1 : -1].argmax(-1).tolist() == list(done.ids)
+    with trainer(policy).adapters.role("generator"), torch.no_grad():
+        assert trainer(policy).model(input_ids=ids).logits[0, len(PROMPTS[0]) - 1 : -1].argmax(-1).tolist() == list(
+            done.ids
+        )
 
 
 def test_the_end_of_turn_is_kept_and_a_full_turn_is_truncated(policy: Policy) -> None:
@@ -156,7 +158,7 @@ def test_an_updated_role_is_sampled_with_its_new_weights(policy: Policy) -> None
 
 
 def test_a_conversation_stops_at_the_models_last_position(policy: Policy) -> None:
-    longest = policy.model.config.max_position_embeddings
+    longest = trainer(policy).model.config.max_position_embeddings
     asked = [request((5,) * (longest - 3)), request((6,) * longest, branch=1), request((7, 8), branch=2)]
     near, full, short = decoder(policy, ends=frozenset()).complete(asked, Sampling(1.0, 10))
     assert (len(near.ids), near.truncated, len(short.ids)) == (3, True, 10)
@@ -164,9 +166,9 @@ def test_a_conversation_stops_at_the_models_last_position(policy: Policy) -> Non
 
 
 def test_the_decoder_for_every_model_stops_there_too(tokenizer: Any) -> None:
-    slow = stir(Policy(build_model(), tokenizer, PolicySettings(rank=4, fast=False)))
-    slow.chat.end_ids = frozenset()
-    longest = slow.model.config.max_position_embeddings
+    whole = stir(make_policy(build_model(), tokenizer, PolicySettings(rank=4, fast=False)))
+    slow = open_sampler(trainer(whole), ends=frozenset())
+    longest = trainer(whole).model.config.max_position_embeddings
     asked = [request((5,) * (longest - 3)), request((6,) * longest, branch=1), request((7, 8), branch=2)]
     near, full, short = slow.complete(asked, Sampling(1.0, 10))
     assert (len(near.ids), near.truncated, len(short.ids)) == (3, True, 10)
@@ -175,8 +177,8 @@ def test_the_decoder_for_every_model_stops_there_too(tokenizer: Any) -> None:
 
 @pytest.mark.parametrize("fast", [None, False])
 def test_a_model_that_overflows_is_refused_at_its_first_token(tokenizer: Any, fast: bool | None) -> None:
-    policy = Policy(build_model(), tokenizer, PolicySettings(rank=4, fast=fast))
-    policy.model.get_output_embeddings().weight.data[7] = float("inf")
+    policy = make_policy(build_model(), tokenizer, PolicySettings(rank=4, fast=fast))
+    trainer(policy).model.get_output_embeddings().weight.data[7] = float("inf")
     with pytest.raises(PolicyError, match="log-probability of a token is nan"):
         policy.complete([request((5, 6))], Sampling(1.0, 3))
 

@@ -13,12 +13,12 @@ import torch
 from selfplay.config import Config
 from selfplay.game.episode import ROLES
 from selfplay.game.players import Sampling
+from selfplay.learning.policy import Policy
 from selfplay.learning.policy.errors import PolicyError
-from selfplay.learning.policy.player import Policy
 from selfplay.learning.ranks import Ranks
 from selfplay.learning.samples import Sample, Span
 from selfplay.learning.update import UpdateSettings, clipped_update, importance, k3, surrogate
-from tests.learning.conftest import request
+from tests.learning.conftest import request, rows, trainer
 
 SETTINGS = UpdateSettings(max_grad_norm=math.inf)
 
@@ -37,10 +37,10 @@ SAMPLES = [
 
 
 class Watched(Ranks):
-    """One process that keeps the last reduced message: summed gradients, then the tally."""
+    """One process that keeps what was reduced: of each inner step the tally, then the summed gradient."""
 
     def reduce(self, tensor: torch.Tensor) -> torch.Tensor:
-        self.message = tensor.clone()
+        self.messages = [*getattr(self, "messages", ()), tensor.clone()]
         return tensor
 
 
@@ -48,16 +48,16 @@ def gradient(policy: Policy, samples: Sequence[Sample], settings: UpdateSettings
     """The token mean's gradient of the generator at the first inner step, flat."""
     watched = Watched()
     stats = clipped_update(policy, "generator", samples, settings, watched)
-    return (watched.message[:-7] / stats.tokens).float()
+    return (watched.messages[1] / stats.tokens).float()
 
 
 def reinforce(policy: Policy, samples: Sequence[Sample], temperature: float = 1.0) -> torch.Tensor:
     """Hand-written: row by row through transformers, -sum A log p / tokens."""
     loss, tokens = torch.zeros(()), 0
-    parameters = list(policy.adapters.parameters["generator"].values())
-    with policy.role("generator"):
+    parameters = list(trainer(policy).adapters.parameters["generator"].values())
+    with trainer(policy).adapters.role("generator"):
         for row in samples:
-            logits = policy.model(input_ids=torch.tensor([row.ids])).logits[0] / temperature
+            logits = trainer(policy).model(input_ids=torch.tensor([row.ids])).logits[0] / temperature
             for span in row.spans:
                 for position in range(span.start, span.end):
                     loss = loss - span.advantage * torch.log_softmax(logits[position - 1], -1)[row.ids[position]]
@@ -67,19 +67,15 @@ def reinforce(policy: Policy, samples: Sequence[Sample], temperature: float = 1.
 
 
 def test_an_update_moves_its_role_and_nothing_else(policy: Policy) -> None:
-    before = {role: policy.digest(role) for role in (*ROLES, None)}
-    ids = torch.tensor([SAMPLES[0].ids])
-    where = torch.arange(20)[None] > 0
-    with policy.base(), torch.no_grad():
-        base = policy.score(ids, torch.ones_like(ids), where, 1.0)[0]
+    before = {role: policy.trainer.digest(role) for role in (*ROLES, None)}
+    base = policy.trainer.logprobs(None, rows(SAMPLES[0].ids), 1.0)[0]
     for role, idle in (ROLES, ROLES[::-1]):
-        held = policy.digest(idle)
+        held = policy.trainer.digest(idle)
         clipped_update(policy, role, SAMPLES, SETTINGS)
-        assert policy.digest(role) != before[role]
-        assert policy.digest(idle) == held
-    assert policy.digest(None) == before[None]
-    with policy.base(), torch.no_grad():
-        assert torch.equal(policy.score(ids, torch.ones_like(ids), where, 1.0)[0], base)
+        assert policy.trainer.digest(role) != before[role]
+        assert policy.trainer.digest(idle) == held
+    assert policy.trainer.digest(None) == before[None]
+    assert torch.equal(policy.trainer.logprobs(None, rows(SAMPLES[0].ids), 1.0)[0], base)
 
 
 def test_the_gradient_is_that_of_reinforce(policy: Policy) -> None:
@@ -94,19 +90,11 @@ def test_temperature_is_applied_in_scoring(policy: Policy) -> None:
 
 
 def test_micro_batches_add_up_to_the_batch(policy: Policy) -> None:
-    digest = policy.digest("generator")
+    before = policy.trainer.state()
     whole = gradient(policy, SAMPLES)
-    policy_again = _fresh(policy, digest)
-    split = gradient(policy_again, SAMPLES, replace(SETTINGS, micro_batch_tokens=20))
+    policy.load_state(before)
+    split = gradient(policy, SAMPLES, replace(SETTINGS, micro_batch_tokens=20))
     assert torch.allclose(whole, split, rtol=1e-4, atol=1e-7)
-
-
-def _fresh(policy: Policy, digest: str) -> Policy:
-    from tests.learning.conftest import build_model, stir
-
-    other = stir(Policy(build_model(), policy.tokenizer, policy.settings, seed=0))
-    assert other.digest("generator") == digest
-    return other
 
 
 @pytest.mark.parametrize("tokens", [4096, 60])
@@ -135,8 +123,7 @@ def test_the_ratio_is_exactly_one_at_the_first_inner_step(policy: Policy) -> Non
 
 
 def test_a_second_inner_step_clips(policy: Policy) -> None:
-    for group in policy.optimizers["generator"].param_groups:
-        group["lr"] = 0.1
+    policy.trainer.scale_rate("generator", 100.0)
     stats = clipped_update(policy, "generator", SAMPLES, replace(SETTINGS, num_iterations=2))
     assert stats.ratio_max > 1.2
     assert stats.clip_share > 0.05
@@ -192,11 +179,11 @@ def test_what_was_sampled_is_scored_alike(policy: Policy) -> None:
 def test_a_sampler_that_disagrees_stops_the_run_before_anything_moves(policy: Policy) -> None:
     asked = [request((5, 6, 7, 8), role="discriminator")]  # the wrong adapter
     done = policy.complete(asked, Sampling(1.0, 15))[0]
-    before = policy.digest("generator")
+    before = policy.trainer.digest("generator")
     wrong = Sample(asked[0].ids + done.ids, (Span(4, 4 + len(done.ids), 1.0, done.logprobs),))
     with pytest.raises(PolicyError, match="sampler and trainer differ"):
         clipped_update(policy, "generator", [wrong], SETTINGS)
-    assert policy.digest("generator") == before
+    assert policy.trainer.digest("generator") == before
 
 
 def test_the_way_out_of_a_disagreement_is_a_flag_that_exists(policy: Policy) -> None:
@@ -208,14 +195,13 @@ def test_the_way_out_of_a_disagreement_is_a_flag_that_exists(policy: Policy) -> 
 
 
 def test_a_gradient_that_is_not_finite_moves_nothing_and_is_said(policy: Policy) -> None:
-    parameter = next(iter(policy.adapters.parameters["generator"].values()))
+    parameter = next(iter(trainer(policy).adapters.parameters["generator"].values()))
     sound = parameter.detach().clone()
     with torch.no_grad():
         parameter.view(-1)[0] = math.inf
-    policy.adapters.touch("generator")
-    before = policy.digest("generator")
+    before = policy.trainer.digest("generator")
     assert clipped_update(policy, "generator", SAMPLES, SETTINGS).skipped
-    assert policy.digest("generator") == before
+    assert policy.trainer.digest("generator") == before
     with torch.no_grad():
         parameter.copy_(sound)
     stats = clipped_update(policy, "generator", SAMPLES, SETTINGS)
@@ -224,25 +210,23 @@ def test_a_gradient_that_is_not_finite_moves_nothing_and_is_said(policy: Policy)
 
 
 def test_without_scored_tokens_no_optimizer_moves(policy: Policy) -> None:
-    before = policy.digest("generator")
+    before = policy.trainer.digest("generator")
     stats = clipped_update(policy, "generator", [Sample((5, 6, 7), ())], SETTINGS)
     assert (stats.tokens, stats.grad_norm) == (0, 0.0)
-    assert policy.digest("generator") == before
+    assert policy.trainer.digest("generator") == before
 
 
 def test_tokens_after_the_last_span_change_nothing(policy: Policy) -> None:
-    digest = policy.digest("generator")
+    before = policy.trainer.state()
     longer = [Sample((*row.ids, 9, 9, 9), row.spans) for row in SAMPLES]
     expected = gradient(policy, SAMPLES)
-    assert torch.equal(gradient(_fresh(policy, digest), longer), expected)
+    policy.load_state(before)
+    assert torch.equal(gradient(policy, longer), expected)
 
 
 def test_gradients_are_clipped_to_the_norm(policy: Policy) -> None:
-    with policy.role("generator"):
-        for parameter in policy.adapters.parameters["generator"].values():
-            parameter.grad = torch.ones_like(parameter)
-        size = sum(p.numel() for p in policy.adapters.parameters["generator"].values())
-        assert policy.step("generator", 1.0) == pytest.approx(math.sqrt(size), rel=1e-5)
+    ones = torch.ones_like(policy.trainer.take_gradient("generator"))
+    assert policy.step("generator", ones, 1.0) == pytest.approx(math.sqrt(len(ones)), rel=1e-5)
 
 
 @pytest.mark.parametrize(

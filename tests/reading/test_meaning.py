@@ -16,7 +16,7 @@ from selfplay.cases.values import encode
 from selfplay.reading import read_cases
 
 OUTPUTS: list[Any] = [
-    frozenset({1}), b"A", bytearray(b"a"), 3 + 0j,
+    frozenset({1}), b"A", b"0", b"12", bytearray(b"a"), bytearray(b"7"), 3 + 0j,
     None, True, False, 0, 1, 2, 3, 5, 7, -1, 10, 0.0, 1.0, 2.5, 3.14159, 1e20, "", "a", "ab", "abc", "Ab ", "12", "a b",
     [], [1], [1, 2], [2, 1], [1, 2, 3], [3, 1, 2], [1, 1], [0], [[1, 2], [3]], [[], [1]], [(1, 2), (0, 3)], ["a", "b"],
     ["b", "a"], [1.0, 2.0], [1, "a"], [None], (), (1, 2), (2, 1), (1, 2, 3), {}, {"a": 1}, {"k": 2}, {1: 2}, {"a": [1, 2]},
@@ -183,6 +183,10 @@ str(f(0)) == '{1}' or str(f(0)) == 'set()'
 str(f(0)) == 'frozenset({1})'
 len(f(0)) == 0 and str(frozenset(f(0))) == 'frozenset()'
 str((f(0), 1)) == '(0, 1)'
+float(f(0)) in (7.0, False)
+int(f(0)) == 12
+f(0)[0:1:True] == [1]
+f(0)[False:1]
 str((f(0),)) == '(1,)' and str([f(0), (f(0), 2)]) == '[1, (1, 2)]'
 isinstance(frozenset(f(0)), frozenset)
 frozenset(f(0)) == {1, 2}

@@ -1,17 +1,26 @@
-"""The two players as one language model: its chat, its two adapters, how it samples and how it scores.
+"""The two players as one language model that samples and learns. protocol.py says what the game asks of it.
 
+protocol.py   Sampler and Trainer, and a legend of tensor names
+player.py     Policy: one of each and a chat, what the training loop holds
+opening.py    chooses and opens them
+settings.py   their knobs
 chat.py       messages to ids, from the model's own template
-adapters.py   one base, two LoRA adapters: switching, digests, saving, loading
-draw.py       one keyed uniform per token, and the token that it picks
-qwen2.py      merged weights and forward pass of small Qwen2 models on a CPU
-sampler.py    the fast decoder on top of it
-generate.py   the decoder for every other transformers model
-swap.py       a saved folder in the place of an older one
 hf.py         loading models and tokenizers
-player.py     Policy: what the training loop holds
+trainer.py    the trainer: transformers and PEFT, on qwen2.py for small models
+adapters.py   one base, two LoRA adapters: switching, digests, saving, loading
+logprobs.py   log-probabilities of given tokens from hidden states
+qwen2.py      merged weights and forward pass of small Qwen2 models on a CPU
+decoder.py    the sampler on top of it, with a cache of prefixes
+generate.py   the sampler for every other transformers model
+draw.py       one keyed uniform per token, and the token that it picks
+swap.py       a saved folder in the place of an older one
+
+Neither transformers nor PEFT is imported before a policy is opened.
 """
 
 from selfplay.learning.policy.errors import PolicyError
-from selfplay.learning.policy.player import Policy, PolicySettings, open_policy
+from selfplay.learning.policy.opening import open_policy
+from selfplay.learning.policy.player import Policy
+from selfplay.learning.policy.settings import PolicySettings
 
 __all__ = ["Policy", "PolicyError", "PolicySettings", "open_policy"]

@@ -3,14 +3,15 @@
 `with adapters.role("generator"):` is the only way to switch. Inside, exactly that role's parameters ask for
 gradients; outside, none does, so a stray `set_adapter` is noticed at the next switch. Parameters are captured by name
 when the adapters are made: an optimizer built from `requires_grad` silently trains nothing on the other role's turn.
-Merging into the base was left out: merging and unmerging drifts (the sampler merges into copies).
+Gradients stay with their parameters, whichever role is on. Merging into the base was left out: merging and unmerging
+drifts (the sampler merges into copies).
 """
 
 from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,9 +30,8 @@ from torch.nn import Parameter
 
 from selfplay.game.episode import ROLES, Role
 from selfplay.learning.policy.errors import PolicyError
+from selfplay.learning.policy.protocol import Snapshot
 from selfplay.learning.policy.swap import put
-
-Weights = dict[str, torch.Tensor]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +51,13 @@ class LoraSettings:
 
 
 class Adapters:
-    """The two adapters on `base`. `version[role]` counts the changes of that role's weights (`touch` after each)."""
+    """The two adapters on `base`, the model that they were made for. `parameters`: each role's, by name."""
 
     def __init__(self, base: Any, settings: LoraSettings, seed: int, source: str = "") -> None:
         self.model = _with_adapters(base, settings, seed)
         for config in self.model.peft_config.values():
             config.base_model_name_or_path = source or None
         self.parameters = {role: _named(self.model, role) for role in ROLES}
-        self.version = dict.fromkeys(ROLES, 0)
         self.active: Role | None = None
         self._based = False
         self._rest()
@@ -91,13 +90,6 @@ class Adapters:
             self._based = False
             self._ask_gradients(self.active)
 
-    @property
-    def scoring(self) -> Role | None:
-        """Whose log-probabilities the model gives now; None: the base's. Raises PolicyError outside every block."""
-        if self.active is None and not self._based:
-            raise PolicyError("no role is active; score inside `with policy.role(...)` or `with policy.base()`")
-        return None if self._based else self.active
-
     def check(self, role: Role) -> None:
         """Raises PolicyError unless exactly `role` is active and asks for gradients."""
         active = self.model.active_adapters
@@ -105,30 +97,34 @@ class Adapters:
         if self.active != role or self._based or active != [role] or asking != set(self.parameters[role]):
             raise PolicyError(
                 f"the policy should be the {role}, but active is {active} and {len(asking)} parameters ask for "
-                f"gradients where {len(self.parameters[role])} should; switch with `with policy.role({role!r}):` only"
+                f"gradients where {len(self.parameters[role])} should; switch with `with adapters.role({role!r}):` only"
             )
 
-    def touch(self, role: Role) -> None:
-        self.version[role] += 1
-
-    def snapshot(self, role: Role) -> Weights:
+    def snapshot(self, role: Role) -> Snapshot:
         """A copy of a role's weights as they are now."""
         return {name: parameter.detach().clone() for name, parameter in self.parameters[role].items()}
 
     @contextmanager
-    def as_of(self, role: Role, weights: Weights) -> Iterator[None]:
-        """The role with earlier weights, for scoring; afterwards it has its own again, bit for bit."""
+    def as_of(self, role: Role, weights: Snapshot | None) -> Iterator[None]:
+        """The role with earlier weights, for scoring; afterwards it has its own again, bit for bit. None: as it is."""
+        if weights is None:
+            yield
+            return
         now = self.snapshot(role)
-        self._put(role, weights)
+        self.put({role: weights})
         try:
             yield
         finally:
-            self._put(role, now)
+            self.put({role: now})
 
     @torch.no_grad()
-    def _put(self, role: Role, weights: Weights) -> None:
-        for name, parameter in self.parameters[role].items():
-            parameter.copy_(weights[name])
+    def put(self, weights: Mapping[Role, Snapshot]) -> None:
+        """Gives roles the weights of snapshots. Raises PolicyError, with nothing changed, where one does not fit."""
+        for role, own in weights.items():
+            _check_fit(f"the {role}'s snapshot", own, self.parameters[role])
+        for role, own in weights.items():
+            for name, parameter in self.parameters[role].items():
+                parameter.copy_(own[name])
 
     def digest(self, role: Role | None) -> str:
         """SHA-256 over a role's parameters, bit for bit; None: over everything that is no adapter."""
@@ -157,10 +153,9 @@ class Adapters:
         for role in ROLES:
             with torch.no_grad():
                 set_peft_model_state_dict(self.model, weights[role], adapter_name=role)
-            self.touch(role)
         self._rest()
 
-    def _saved(self, role: Role) -> Weights:
+    def _saved(self, role: Role) -> Snapshot:
         """The role's weights under the names that they are saved by."""
         return get_peft_model_state_dict(self.model, adapter_name=role, save_embedding_layers=False)
 
@@ -170,14 +165,11 @@ class Adapters:
         asking = [name for name, parameter in self.model.named_parameters() if parameter.requires_grad]
         if asking:
             raise PolicyError(
-                f"adapters were switched outside policy.role(): {asking[0]} and {len(asking) - 1} more are on"
+                f"adapters were switched outside adapters.role(): {asking[0]} and {len(asking) - 1} more are on"
             )
 
     def _rest(self) -> None:
         self._ask_gradients(None)
-        for parameters in self.parameters.values():
-            for parameter in parameters.values():
-                parameter.grad = None
 
     def _ask_gradients(self, role: Role | None) -> None:
         for other in ROLES:
@@ -202,16 +194,20 @@ def _named(model: PeftModel, role: Role) -> dict[str, Parameter]:
     return named
 
 
-def _read(folder: Path, own: Weights) -> dict[str, torch.Tensor]:
+def _read(folder: Path, own: Snapshot) -> Snapshot:
     if not (folder / "adapter_model.safetensors").is_file():
         raise PolicyError(f"{folder} holds no adapter (adapter_model.safetensors is missing); name another folder")
     weights = load_peft_weights(str(folder), device="cpu")
+    _check_fit(str(folder), weights, own)
+    return weights
+
+
+def _check_fit(what: str, weights: Snapshot, own: Mapping[str, torch.Tensor]) -> None:
     if weights.keys() != own.keys():
         raise PolicyError(
-            f"{folder} holds {len(weights)} tensors where this policy has {len(own)}, or others; use the same LoRA targets"
+            f"{what} holds {len(weights)} tensors where this policy has {len(own)}, or others; use the same LoRA targets"
         )
     for name, tensor in own.items():
         if weights[name].shape != tensor.shape:
             shapes = f"{name} is {list(weights[name].shape)} where this policy has {list(tensor.shape)}"
-            raise PolicyError(f"{folder} was made for another model or rank: {shapes}")
-    return weights
+            raise PolicyError(f"{what} was made for another model or rank: {shapes}")

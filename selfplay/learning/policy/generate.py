@@ -1,9 +1,9 @@
-"""The decoder for any transformers model, on any device: a loop over the model's own forward and cache.
+"""The sampler for any transformers model, on any device: a loop over the model's own forward and cache.
 
 Rows are padded on the left, equal prompts are fed once, finished rows are dropped, and every token has its own keyed
-random number (draw.py), which `model.generate` cannot offer. A turn ends, truncated, where the model's context does.
-Reusing keys and values from turn to turn was left out:
-the layout of a cache differs from model to model.
+random number (draw.py), which `model.generate` cannot offer. A turn ends, truncated, where the model's context does. A
+batch is of one role, whose adapter is live. Reusing keys and values from turn to turn was left out: the layout of a
+cache differs from model to model.
 """
 
 from __future__ import annotations
@@ -17,8 +17,31 @@ import torch
 from torch import Tensor
 from transformers import DynamicCache
 
-from selfplay.game.players import Completion, Request, Sampling
+from selfplay.game.episode import Role
+from selfplay.game.players import Completion, Request, Sampling, role_by_role
+from selfplay.learning.policy.adapters import Adapters
 from selfplay.learning.policy.draw import pick, turn_seed, uniforms
+
+
+class GenerateSampler:
+    """A `Sampler` over live adapters; nothing is kept between calls. `rows` share a batch."""
+
+    def __init__(
+        self, adapters: Adapters, ends: frozenset[int], seed: int, rows: int, context: int = sys.maxsize
+    ) -> None:
+        self._adapters, self._ends, self._seed, self._rows, self._context = adapters, ends, seed, rows, context
+
+    def complete(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
+        return role_by_role(requests, lambda role, own: self._complete(role, own, sampling))
+
+    def changed(self, role: Role) -> None: ...
+
+    def forget(self) -> None: ...
+
+    def _complete(self, role: Role, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
+        with self._adapters.role(role):
+            model = self._adapters.model.eval()  # a trainer with checkpointing leaves it in training mode
+            return complete(model, requests, sampling, self._ends, self._seed, self._rows, self._context)
 
 
 @dataclass(slots=True)

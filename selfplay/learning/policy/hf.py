@@ -31,9 +31,8 @@ def pick_device(device: str = "auto") -> torch.device:
     return torch.device("cuda", torch.cuda.current_device())
 
 
-def load(source: str | Path, device: torch.device, four_bit: bool | None = None) -> tuple[Any, Any]:
-    """(model, tokenizer) from a folder or a hub id. `four_bit` None: where it can be done. Raises PolicyError."""
-    tokenizer = load_tokenizer(source)
+def load_model(source: str | Path, device: torch.device, four_bit: bool | None = None) -> Any:
+    """A frozen model from a folder or a hub id. `four_bit` None: where it can be done. Raises PolicyError."""
     if Path(source).is_dir():
         disable_progress_bar()  # nothing is fetched, so there is nothing to wait for
     try:
@@ -43,10 +42,11 @@ def load(source: str | Path, device: torch.device, four_bit: bool | None = None)
     if not getattr(model, "is_quantized", False):
         model.to(device)  # type: ignore[arg-type]
     model.requires_grad_(False)
-    return model.eval(), tokenizer
+    return model.eval()
 
 
 def load_tokenizer(source: str | Path) -> Any:
+    """The tokenizer of a model in a folder or on the hub. Raises PolicyError."""
     folder = Path(source)
     if folder.is_dir() and not any((folder / name).is_file() for name in _TOKENIZER_FILES):
         raise PolicyError(f"{folder} holds no tokenizer ({', '.join(_TOKENIZER_FILES)}); save it beside the model")

@@ -44,7 +44,7 @@ class Weights:
     embedding: Tensor  # [vocabulary, hidden]
     layers: tuple[Layer, ...]
     head: Tensor  # [vocabulary, hidden], the last norm folded in
-    turns: Tensor  # [positions, head_size / 2], complex: the rotary factor of each pair
+    rotations: Tensor  # [positions, head_size / 2], complex: the rotary factor of each pair
 
 
 def supports(config: Any, device: torch.device) -> bool:
@@ -60,10 +60,10 @@ def merged(model: Any, role: Role | None) -> Weights:
     config, inner = causal.config, causal.model
     head_size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     shape = Shape(config.num_attention_heads, config.num_key_value_heads, head_size, config.rms_norm_eps)
-    turns = _turns(config.rope_parameters["rope_theta"], head_size, config.max_position_embeddings)
+    rotations = _rotations(config.rope_parameters["rope_theta"], head_size, config.max_position_embeddings)
     layers = tuple(_layer(layer, shape, role) for layer in inner.layers)
     head = causal.lm_head.weight * inner.norm.weight
-    return Weights(shape, inner.embed_tokens.weight, layers, head, turns)
+    return Weights(shape, inner.embed_tokens.weight, layers, head, rotations)
 
 
 def _layer(layer: Any, shape: Shape, role: Role | None) -> Layer:
@@ -97,12 +97,12 @@ def _weight(module: Any, role: Role | None) -> Tensor:
 def _interleaved(shape: Shape) -> Tensor:
     """Rows of the joint projection, reordered: rotary pairs (i, i + head_size / 2) of queries and keys side by side."""
     rows = torch.arange((shape.heads + 2 * shape.kv_heads) * shape.head_size).view(-1, shape.head_size)
-    turned = rows.view(-1, 2, shape.head_size // 2).transpose(1, 2).reshape_as(rows)
+    rotated = rows.view(-1, 2, shape.head_size // 2).transpose(1, 2).reshape_as(rows)
     last = shape.heads + shape.kv_heads
-    return torch.cat([turned[:last], rows[last:]]).flatten()
+    return torch.cat([rotated[:last], rows[last:]]).flatten()
 
 
-def _turns(theta: float, head_size: int, positions: int) -> Tensor:
+def _rotations(theta: float, head_size: int, positions: int) -> Tensor:
     frequencies = 1.0 / theta ** (torch.arange(0, head_size, 2, dtype=torch.float32) / head_size)
     angles = torch.arange(positions, dtype=torch.float32)[:, None] * frequencies
     return torch.polar(torch.ones_like(angles), angles)
@@ -110,10 +110,10 @@ def _turns(theta: float, head_size: int, positions: int) -> Tensor:
 
 def hidden(weights: Weights, ids_BT: Tensor) -> Tensor:
     """Normalised last hidden states [B, T, hidden] of right-padded rows, from their start, with gradients."""
-    turns = weights.turns[: ids_BT.shape[1]]
+    rotations = weights.rotations[: ids_BT.shape[1]]
     x = F.embedding(ids_BT, weights.embedding)
     for layer in weights.layers:
-        q, k, v = project(weights.shape, layer, x, turns)
+        q, k, v = project(weights.shape, layer, x, rotations)
         x = finish(layer, x, _causal(q, k, v))
     return norm(x, weights.shape.eps)
 
@@ -146,10 +146,12 @@ def _branches(weights: Weights, prefix_PT: Tensor, which_B: Tensor, start_B: Ten
     later_hidden = torch.ones(steps, steps, dtype=torch.bool).triu(1).expand(len(ids_BS), -1, -1)
     unseen = torch.cat([earlier_hidden, later_hidden], dim=2)[:, None]
     mask = torch.zeros(unseen.shape).masked_fill_(unseen, -torch.inf)
-    turns = weights.turns[(start_B[:, None] + torch.arange(steps)).clamp(max=len(weights.turns) - 1)][:, None]
+    rotations = weights.rotations[(start_B[:, None] + torch.arange(steps)).clamp(max=len(weights.rotations) - 1)][
+        :, None
+    ]
     x = F.embedding(ids_BS, weights.embedding)
     for layer, (keys, values) in zip(weights.layers, _keys_values(weights, prefix_PT), strict=True):
-        q, k, v = project(weights.shape, layer, x, turns)
+        q, k, v = project(weights.shape, layer, x, rotations)
         k, v = torch.cat([keys[which_B], k], dim=2), torch.cat([values[which_B], v], dim=2)
         mixed = F.scaled_dot_product_attention(q, k, v, mask, scale=1.0, enable_gqa=True)
         x = finish(layer, x, mixed)
@@ -158,10 +160,10 @@ def _branches(weights: Weights, prefix_PT: Tensor, which_B: Tensor, start_B: Ten
 
 def _keys_values(weights: Weights, ids_PT: Tensor) -> list[tuple[Tensor, Tensor]]:
     """Keys and values of every layer, [P, kv_heads, T, head_size] each, with gradients."""
-    turns, made = weights.turns[: ids_PT.shape[1]], []
+    rotations, made = weights.rotations[: ids_PT.shape[1]], []
     x = F.embedding(ids_PT, weights.embedding)
     for layer in weights.layers:
-        q, k, v = project(weights.shape, layer, x, turns)
+        q, k, v = project(weights.shape, layer, x, rotations)
         made.append((k, v))
         if len(made) < len(weights.layers):
             x = finish(layer, x, _causal(q, k, v))
@@ -181,11 +183,11 @@ def extend(weights: Weights, kv: Tensor, ids_BS: Tensor, start_B: Tensor) -> Ten
     group = shape.heads // shape.kv_heads
     mask = torch.zeros(unseen.shape).masked_fill_(unseen, -torch.inf).repeat(1, 1, group, 1)
     # Padding may lie beyond the last position.
-    turns = weights.turns[position_BS.clamp(max=len(weights.turns) - 1)][:, None]
+    rotations = weights.rotations[position_BS.clamp(max=len(weights.rotations) - 1)][:, None]
     row_B1 = torch.arange(rows)[:, None]
     x = F.embedding(ids_BS, weights.embedding)
     for layer, (keys, values) in zip(weights.layers, kv, strict=True):
-        q, k, v = project(shape, layer, x, turns)
+        q, k, v = project(shape, layer, x, rotations)
         keys[row_B1, :, position_BS] = k.transpose(1, 2)
         values[row_B1, :, position_BS] = v.transpose(1, 2)
         # Queries that share a key-value head become rows of one product: no copy of keys and values.
@@ -199,14 +201,14 @@ def _causal(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=1.0, enable_gqa=True)
 
 
-def project(shape: Shape, layer: Layer, x: Tensor, turns: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def project(shape: Shape, layer: Layer, x: Tensor, rotations: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Rotated queries and keys, and values: [B, heads, T, head_size] each."""
     rows, steps, _ = x.shape
     qkv = F.linear(norm(x, shape.eps), layer.qkv, layer.qkv_bias)
     qkv = qkv.view(rows, steps, -1, shape.head_size).transpose(1, 2)
     pairs = qkv[:, : shape.heads + shape.kv_heads].unflatten(-1, (-1, 2))
-    turned = torch.view_as_real(torch.view_as_complex(pairs) * turns).flatten(-2)
-    return turned[:, : shape.heads], turned[:, shape.heads :], qkv[:, shape.heads + shape.kv_heads :]
+    rotated = torch.view_as_real(torch.view_as_complex(pairs) * rotations).flatten(-2)
+    return rotated[:, : shape.heads], rotated[:, shape.heads :], qkv[:, shape.heads + shape.kv_heads :]
 
 
 def finish(layer: Layer, x: Tensor, mixed: Tensor) -> Tensor:

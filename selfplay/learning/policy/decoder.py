@@ -1,10 +1,10 @@
-"""The fast decoder for small models on a CPU: ragged rows, dropped when finished, and a cache of earlier turns.
+"""The sampler of small models on a CPU: ragged rows, dropped when finished, and a cache of earlier turns.
 
 Rows of different lengths share a batch: each writes its keys and values at its own position, so no padding on the left.
 A conversation is sampled turn by turn, and what was computed for its earlier turns is found again by the longest common
 prefix with any row kept from earlier calls. Cache, batch layout and finished rows change results by rounding alone,
-because the random numbers belong to the turn (draw.py). A decoder lives as long as its weights: after an update a new
-one is made. Paged attention, speculative decoding and CUDA graphs were left out: nothing here is large enough to need
+because the random numbers belong to the turn (draw.py). A role's decoder lives as long as its weights: after an update
+a new one is made. Paged attention, speculative decoding and CUDA graphs were left out: nothing here is large enough to need
 them.
 """
 
@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
-from selfplay.game.players import Completion, Request, Sampling
+from selfplay.game.episode import Role
+from selfplay.game.players import Completion, Request, Sampling, role_by_role
 from selfplay.learning.policy.draw import pick, turn_seed, uniforms
 from selfplay.learning.policy.qwen2 import Weights, extend
 
@@ -56,14 +57,44 @@ class _Row:
         return self.ended or len(self.ids) >= self.limit
 
 
+class DecoderSampler:
+    """A `Sampler` of one decoder for each role; `weights(role)` gives the role's as they are at that moment."""
+
+    def __init__(
+        self, weights: Callable[[Role], Weights], ends: frozenset[int], seed: int, limits: Limits | None = None
+    ) -> None:
+        self._weights, self._ends, self._seed, self._limits = weights, ends, seed, limits
+        self._decoders: dict[Role, Decoder] = {}
+
+    def complete(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
+        return role_by_role(requests, lambda role, own: self._decoder(role).complete(own, sampling))
+
+    def changed(self, role: Role) -> None:
+        self._decoders.pop(role, None)  # its keys and values are of the old weights
+
+    def forget(self) -> None:
+        for decoder in self._decoders.values():
+            decoder.forget()
+
+    @torch.no_grad()
+    def _decoder(self, role: Role) -> Decoder:
+        if role not in self._decoders:
+            self._decoders[role] = Decoder(self._weights(role), self._ends, self._seed, self._limits)
+        return self._decoders[role]
+
+
 class Decoder:
     """Completes conversations with fixed `weights`; `ends` are the ids that end a turn."""
 
     def __init__(self, weights: Weights, ends: frozenset[int], seed: int, limits: Limits | None = None) -> None:
         self._weights, self._ends, self._seed = weights, ends, seed
         self._limits = limits or Limits()
-        self._cache = PrefixCache(self._limits.cache_mib << 20)
         self.prefilled = 0  # tokens fed in prompts, for benchmarks and tests of the cache
+        self.forget()
+
+    def forget(self) -> None:
+        """Empties the cache of earlier turns."""
+        self._cache = PrefixCache(self._limits.cache_mib << 20)
 
     @torch.inference_mode()
     def complete(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
@@ -75,7 +106,7 @@ class Decoder:
 
     def _row(self, index: int, request: Request, sampling: Sampling) -> _Row:
         """A conversation that fills the model's positions gets an empty, truncated turn: data, not a crash."""
-        room = len(self._weights.turns) - len(request.ids)
+        room = len(self._weights.rotations) - len(request.ids)
         return _Row(index, request.ids, turn_seed(self._seed, request.key), min(sampling.max_tokens, room))
 
     def _play(self, rows: list[_Row], temperature: float) -> None:
