@@ -317,7 +317,8 @@ def test_the_page_of_real_models_shows_the_memory_plan_as_it_is() -> None:
     for preset, model, shown in rows:
         config = Config(preset=preset, **({"model": model} if model else {}))
         machine = card(preset)
-        assert machine and config.model
+        assert machine
+        assert config.model
         shape = shape_of(config.model)
         made = plan(shape, use(config, choose(config, machine, shape), shape))
         sizes = [made.stays["weights"], made.stays["adapters"] + made.stays["optimizers"]]
