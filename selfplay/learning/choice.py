@@ -8,7 +8,7 @@ tells (learning/policy/opening.py).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import Any, Literal
 
@@ -16,7 +16,7 @@ from selfplay.config import Config
 from selfplay.errors import SelfplayError
 from selfplay.learning.memory import CARDS, GIB, Precision, Use, fitted, plan, table
 from selfplay.learning.plan import planned_steps
-from selfplay.learning.shapes import ModelShape, shape_of
+from selfplay.learning.shapes import ModelShape, ShapeUnknown, from_config, known_config, refuse, shape_of
 
 Backend = Literal["transformers", "unsloth"]
 SamplerName = Literal["auto", "small", "own", "generate"]
@@ -57,18 +57,15 @@ class Choice:
     why: Mapping[str, str]
 
     def facts(self) -> dict[str, Any]:
-        """For config.yaml."""
-        return asdict(self)
-
-    def said(self) -> str:
-        """In one line, as a run prints it."""
-        base = f"{'4 bit, ' if self.four_bit else ''}{self.dtype}"
-        checkpointing = "on" if self.checkpointing else "off"
-        return (
-            f"backend {self.backend} ({self.why['backend']}), base in {base} ({self.why['precision']}), checkpointing "
-            f"{checkpointing}, conversations of up to {self.max_seq_length} tokens, {self.rows} sampled at once "
-            f"({self.why['generation_rows']})"
-        )
+        """What was taken and why, as it is printed and stands in config.yaml."""
+        return {
+            "backend": f"{self.backend}: {self.why['backend']}",
+            "base": f"{'4 bit, ' if self.four_bit else ''}{self.dtype}: {self.why['precision']}",
+            "gradient_checkpointing": "on" if self.checkpointing else "off",
+            "max_seq_length": self.max_seq_length,
+            "generation_rows": f"{self.rows}: {self.why['generation_rows']}",
+            "prefill_tokens": self.prefill_tokens,
+        }
 
 
 def this_machine(device: str) -> Machine:
@@ -149,9 +146,33 @@ def memory_plan(config: Config) -> tuple[str, bool]:
     machine = card(config.preset or "") or this_machine(config.device)
     shape = shape_of(config.model)
     choice = choose(config, machine, shape)
+    taken = "".join(f"  {name.replace('_', ' ')}: {value}\n" for name, value in choice.facts().items())
     made = plan(shape, use(config, choice, shape))
-    text = f"{config.model}\n{choice.said()}\n{table(made, machine.gib, machine.name)}"
+    text = f"{config.model}\n{taken}{table(made, machine.gib, machine.name)}"
     return text, machine.gib is None or made.fits(machine.gib)
+
+
+def known_shape(model: str) -> ModelShape | str:
+    """Of a model about to be loaded, whose config.json is fetched if need be; in words why not, where no plan can be made.
+
+    Raises ShapeUnknown where the model is not there, or is none that can play.
+    """
+    config = known_config(model, fetch=True)
+    assert config is not None
+    refuse(model, config)
+    try:
+        return from_config(config)
+    except ShapeUnknown as error:
+        return str(error)
+
+
+def check_room(config: Config, choice: Choice, shape: ModelShape, machine: Machine) -> str:
+    """The memory plan in lines. Raises SelfplayError where not even what stays fits: then loading is of no use."""
+    made = plan(shape, use(config, choice, shape))
+    lines = table(made, machine.gib, machine.name)
+    if machine.gib is not None and sum(made.stays.values()) > machine.gib * GIB:
+        raise SelfplayError(f"{config.model} does not fit on {machine.name}\n{lines}")
+    return lines
 
 
 def row_tokens(config: Config) -> int:
@@ -166,6 +187,8 @@ def _max_seq_length(config: Config, context: int) -> int:
             f"max_completion_length is {config.max_completion_length}, the model can attend to {context} tokens in all: not "
             "one turn fits beside its prompt; lower --max-completion-length or choose another --model"
         )
+    if config.max_seq_length == "auto" and config.embedded:
+        return context
     if config.max_seq_length == "auto":
         return min(context, -int(-row_tokens(config) * SLACK // 1024) * 1024)
     if config.max_seq_length > context:

@@ -117,7 +117,7 @@ def train(config: Config, recorder: Recorder, ranks: Ranks | None = None) -> Res
 def open_run(config: Config, recorder: Recorder, ranks: Ranks, judge: Judge) -> Run:
     """Opens player and problems, and says what takes time."""
     recorder.say(f"loading {config.model or 'the embedded player'}")
-    policy, settings = setup.open_player(config), setup.update_settings(config)
+    policy, settings = setup.open_player(config, recorder), setup.update_settings(config)
     recorder.about(tier=judge.box.tier, logprob_gap_limit=settings.gap_bound(policy.trainer.bounds))
     problems = setup.open_problems(config, judge, ranks, recorder.say)
     return Run(

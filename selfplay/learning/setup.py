@@ -20,10 +20,12 @@ from selfplay.game.prompts import Prompts
 from selfplay.game.rewards import RewardRule, get_rule
 from selfplay.game.rollout import Table
 from selfplay.judging.judge import Judge
+from selfplay.learning.choice import check_room, choose, known_shape, this_machine
 from selfplay.learning.classes import known_classes
-from selfplay.learning.policy import Policy, PolicySettings, open_policy
+from selfplay.learning.policy import NOBODY, Listener, Policy, PolicySettings, open_policy
 from selfplay.learning.ranks import Ranks
 from selfplay.learning.references import check_references
+from selfplay.learning.shapes import ModelShape
 from selfplay.learning.update import UpdateSettings
 
 EMBEDDED = Path(__file__).resolve().parent.parent / "tiny" / "player"
@@ -32,18 +34,37 @@ CLASS_SHARES = (0.8, 0.1, 0.1)
 FEW = 10  # problems of a split below which an evaluation says next to nothing
 
 
-def open_player(config: Config) -> Policy:
-    """The policy that plays both roles: the embedded player unless the configuration names a model."""
+def open_player(config: Config, told: Listener = NOBODY) -> Policy:
+    """The policy that plays both roles: the embedded player unless the configuration names a model.
+
+    `told` is told what was chosen for a model and why, and when memory runs out. Raises SelfplayError where the model, or what
+    was asked of it, cannot be had; before anything heavy is loaded where that can be known.
+    """
     if config.embedded:
         torch.set_num_threads(1)  # its matrices are too small to share; cores are used by processes
+        told = NOBODY
+    machine = this_machine(config.device)
+    known = None if config.model is None else known_shape(config.model)
+    shape = known if isinstance(known, ModelShape) else None
+    choice = choose(config, machine, shape)
+    told.about(**choice.facts())
+    told.say(check_room(config, choice, shape, machine) if shape else str(known))
     settings = PolicySettings(
         rank=config.lora_rank,
         alpha=config.lora_alpha,
         targets=config.lora_target_modules,
         learning_rate=config.generator_learning_rate,
         discriminator_learning_rate=config.discriminator_learning_rate,
+        backend=choice.backend,
+        sampler=choice.sampler,
+        four_bit=choice.four_bit,
+        dtype=choice.dtype,
+        context=choice.max_seq_length,
+        rows=choice.rows,
+        prefill_tokens=choice.prefill_tokens,
+        gradient_checkpointing=choice.checkpointing,
     )
-    return open_policy(config.model or EMBEDDED, settings, config.seed, config.device)
+    return open_policy(config.model or EMBEDDED, settings, config.seed, config.device, told)
 
 
 def open_prompts(config: Config) -> Prompts:

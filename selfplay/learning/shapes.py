@@ -17,6 +17,7 @@ from typing import Any
 from selfplay.errors import SelfplayError
 
 _EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_intermediate_size")
+_WRITERS = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration")
 _TIED_BY_DEFAULT = ("gemma", "gemma2", "gemma3_text", "cohere")
 
 
@@ -113,33 +114,66 @@ USUAL: Mapping[tuple[str, str], ModelShape] = {
 
 
 def shape_of(model: str | Path) -> ModelShape:
-    """Of a model's folder, of one that was downloaded before, or of a usual name. Raises ShapeUnknown."""
-    file = _config_file(model)
-    if file is None:
-        return _by_name(str(model))
-    try:
-        return from_config(json.loads(file.read_text(encoding="utf-8")))
-    except (OSError, ValueError) as error:
-        raise ShapeUnknown(f"{file} cannot be read ({error}); give a folder with a model's config.json") from None
+    """Of a model's folder, of one that was downloaded before, or of a usual name. Raises ShapeUnknown. Asks no network."""
+    config = known_config(model)
+    return _by_name(str(model)) if config is None else from_config(config)
 
 
-def _config_file(model: str | Path) -> Path | None:
-    """The config.json of a folder, or in the hub's local cache."""
+def known_config(model: str | Path, fetch: bool = False) -> dict[str, Any] | None:
+    """The config.json of a folder or in the hub's local cache; None where there is none.
+
+    `fetch`: of a hub name get it, if it is not there. Raises ShapeUnknown where a folder holds none, where it cannot be
+    read, or where the hub does not give it.
+    """
     if Path(model).is_dir():
         file = Path(model) / "config.json"
         if not file.is_file():
             raise ShapeUnknown(f"{model} holds no config.json; give the folder of a model, or a hub name")
-        return file
-    try:
-        from huggingface_hub import try_to_load_from_cache
-        from huggingface_hub.errors import HFValidationError
-    except ImportError:
-        return None
+        return _read(file)
+    from huggingface_hub import hf_hub_download, try_to_load_from_cache
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
     try:
         found = try_to_load_from_cache(str(model), "config.json")
+        if not isinstance(found, str) and fetch:
+            found = hf_hub_download(str(model), "config.json")
     except HFValidationError:
+        if fetch:
+            raise ShapeUnknown(f"{model} is neither a folder nor a hub name such as Qwen/Qwen3-4B") from None
         return None
-    return Path(found) if isinstance(found, str) else None
+    except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
+        raise ShapeUnknown(
+            f"{model} is no folder here, and the hub did not give its config.json ({_first_line(error)}); look at the name, at "
+            "the network, and for a private or gated model at `hf auth login`"
+        ) from None
+    return _read(Path(found)) if isinstance(found, str) else None
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0].rstrip(".")
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        config = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ShapeUnknown(f"{file} cannot be read ({error}); give a folder with a model's config.json") from None
+    if not isinstance(config, dict):
+        raise ShapeUnknown(f"{file} holds no table of keys; give a folder with a model's config.json")
+    return config
+
+
+def refuse(model: str | Path, config: Mapping[str, Any]) -> None:
+    """Raises ShapeUnknown where a configuration says that this is nothing that two players can be made of."""
+    makes = [str(each) for each in config.get("architectures") or ()]
+    if makes and not any(each.endswith(_WRITERS) for each in makes):
+        raise ShapeUnknown(f"{model} is a {', '.join(makes)}, no causal language model; choose one that writes text")
+    method = (config.get("quantization_config") or {}).get("quant_method", "bitsandbytes")
+    if method != "bitsandbytes":
+        raise ShapeUnknown(
+            f"{model} is quantised by {method}, which adapters here do not train on; choose the unquantised model, which is "
+            "loaded in 4 bit where bitsandbytes is installed"
+        )
 
 
 def _by_name(model: str) -> ModelShape:

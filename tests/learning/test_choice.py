@@ -48,7 +48,7 @@ def test_the_embedded_player_stays_as_it_is_even_beside_a_gpu() -> None:
 def test_unsloth_on_a_cpu_is_had_by_asking_and_says_that_it_accelerates_nothing() -> None:
     taken = chosen(Machine(unsloth=True), backend="unsloth")
     assert taken.backend == "unsloth"
-    assert "accelerates nothing" in taken.said()
+    assert "accelerates nothing" in taken.facts()["backend"]
 
 
 def test_four_bit_on_a_cpu_works_where_bitsandbytes_is_installed() -> None:

@@ -51,10 +51,10 @@ class LoraSettings:
 
 
 class Adapters:
-    """The two adapters on `base`, the model that they were made for. `parameters`: each role's, by name."""
+    """The two adapters on a model that has them (`with_adapters`). `parameters`: each role's, by name."""
 
-    def __init__(self, base: Any, settings: LoraSettings, seed: int, source: str = "") -> None:
-        self.model = _with_adapters(base, settings, seed)
+    def __init__(self, model: PeftModel, source: str = "") -> None:
+        self.model = model
         for config in self.model.peft_config.values():
             config.base_model_name_or_path = source or None
         self.parameters = {role: _named(self.model, role) for role in ROLES}
@@ -140,7 +140,7 @@ class Adapters:
         """Writes folder/generator and folder/discriminator; at any moment the folder holds a pair that loads."""
         partial = folder.with_name(folder.name + ".partial")
         shutil.rmtree(partial, ignore_errors=True)
-        self.model.save_pretrained(str(partial), selected_adapters=list(ROLES))
+        self.model.save_pretrained(str(partial), selected_adapters=list(ROLES), save_embedding_layers=False)
         for (
             role
         ) in ROLES:  # safetensors writes for the owner alone; who may read the configuration may read the weights
@@ -177,8 +177,8 @@ class Adapters:
                 parameter.requires_grad_(other == role)
 
 
-def _with_adapters(base: Any, settings: LoraSettings, seed: int) -> PeftModel:
-    """Seeds each adapter by its own number, so that every process makes the same two; the global state is put back."""
+def with_adapters(base: Any, settings: LoraSettings, seed: int) -> PeftModel:
+    """Both on a base, each seeded by its own number, so that every process makes the same two; the global state is put back."""
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(seed * 2)
         model = get_peft_model(base, settings.config(), adapter_name=ROLES[0])

@@ -28,11 +28,13 @@ Ids = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """`rows` share a batch; `prefill_tokens` (padded) are fed at once; `cache_mib` of keys and values are kept."""
+    """`rows` share a batch; `prefill_tokens` (padded) are fed at once; `cache_mib` of keys and values are kept. `context`:
+    tokens of the longest row; None: as many as the model has positions."""
 
     rows: int = 256
     prefill_tokens: int = 8192
     cache_mib: int = 256
+    context: int | None = None
 
 
 @dataclass(slots=True)
