@@ -9,11 +9,9 @@ says why.
 from __future__ import annotations
 
 import argparse
-import io
 import json
 import math
 import sys
-import tokenize
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -22,8 +20,6 @@ from selfplay.printing import printable
 
 if TYPE_CHECKING:  # the rest is imported when there is something to judge: --help answers at once
     from selfplay.box.task import Box
-    from selfplay.cases.case import Refusal
-    from selfplay.game.problems import StdinTest
     from selfplay.judging.judge import Judge
     from selfplay.judging.judgement import Judgement, Question
 
@@ -44,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SelfplayError as error:
         print(f"selfplay.judge: {printable(str(error))}", file=sys.stderr)
         return BAD_INPUT
-    print(_as_json(found) if options.json else printable(_as_text(found)))
+    print(json.dumps(found.as_json()) if options.json else printable(_as_text(found)))
     passed = found.all_pass and not (options.strict and found.refused)
     return PASSED if passed else NOT_PASSED
 
@@ -96,10 +92,11 @@ def judgement_of(options: argparse.Namespace) -> Judgement:
     """What the options ask for. Raises BadInput, SandboxFailed, BoxUnavailable, TierTooLow."""
     from selfplay.box.task import Limits
     from selfplay.box.tiers import require_tier
+    from selfplay.judging.files import program_of
     from selfplay.judging.judge import Judge
     from selfplay.judging.judgement import judgement
 
-    programs = [(path, _program(path)) for path in options.code]
+    programs = [(path, program_of(path)) for path in options.code]
     read = _files(options)
     judge = Judge(_open_box(options), Limits(options.timeout, options.memory_mib))
     try:
@@ -114,112 +111,39 @@ def _open_box(options: argparse.Namespace) -> Box:
         from selfplay.box.local import LocalBox
 
         return LocalBox()
-    from selfplay.box.e2b import CloudSettings, open_split
+    from selfplay.box.e2b import E2BSettings, open_split
 
-    return open_split(CloudSettings(label="judge"), references=options.reference is not None)
+    return open_split(E2BSettings(label="judge"), references=options.reference is not None)
 
 
 def _files(options: argparse.Namespace) -> tuple[str, str | None]:
     """The tests and the reference as texts. Raises BadInput, before anything is started."""
-    reference = _text(options.reference, "--reference") if options.reference else None
+    from selfplay.judging.files import text_of
+
+    reference = text_of(options.reference, "--reference") if options.reference else None
     if options.stdin_cases:
         if options.entry:
             raise BadInput("--entry names a function, and --stdin-cases are for whole programs: leave one out")
-        return _text(options.stdin_cases, "--stdin-cases"), reference
+        return text_of(options.stdin_cases, "--stdin-cases"), reference
     if options.entry is not None and not options.entry.isidentifier():
         raise BadInput(f"--entry must name the function that the tests call, not {options.entry!r}")
-    return _text(options.tests, "--tests"), reference
+    return text_of(options.tests, "--tests"), reference
 
 
 def _question(
     judge: Judge, options: argparse.Namespace, text: str, reference: str | None, sources: Sequence[str]
 ) -> Question:
     """What the command line asks of the programs."""
+    from selfplay.judging.files import stdin_tests
     from selfplay.judging.judgement import entry_point_of, function_question, program_question
 
     if options.stdin_cases:
-        return program_question(_stdin_tests(text, options.stdin_cases), text, reference)
+        return program_question(stdin_tests(text, options.stdin_cases), text, reference)
     known = [reference] if reference is not None else sources
     return function_question(judge, text, options.entry or entry_point_of(judge, known, text), reference)
 
 
-def _bytes(path: str, flag: str) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError as error:
-        raise BadInput(f"{flag} {path}: {error.strerror or error}") from None
-
-
-def _text(path: str, flag: str) -> str:
-    data = _bytes(path, flag)
-    try:
-        return _decoded(data)
-    except (SyntaxError, UnicodeDecodeError) as error:
-        raise BadInput(f"{flag} {path} is not text: {error}") from None
-
-
-def _program(path: str) -> str:
-    """A program's source. One that cannot be decoded keeps its bytes as lone surrogates, so that it does not load."""
-    data = _bytes(path, "--code")
-    try:
-        return _decoded(data)
-    except (SyntaxError, UnicodeDecodeError):
-        return data.decode("utf-8", "surrogateescape") + "\udcff"
-
-
-def _decoded(data: bytes) -> str:
-    """As Python reads a source file: a byte order mark or coding line decides, else UTF-8."""
-    encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
-    return data.decode(encoding)
-
-
-def _stdin_tests(text: str, path: str) -> list[StdinTest]:
-    return [_stdin_test(line, f"--stdin-cases {path}, line {number}") for number, line in _lines(text)]
-
-
-def _lines(text: str) -> list[tuple[int, str]]:
-    return [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
-
-
-def _stdin_test(line: str, where: str) -> StdinTest:
-    from selfplay.game.problems import StdinTest
-
-    try:
-        value = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise BadInput(f"{where}: not JSON ({error})") from None
-    if not isinstance(value, dict):
-        raise BadInput(f'{where}: a {type(value).__name__}, where an object with "input" and "output" belongs')
-    return StdinTest(_field(value, where, "input", "stdin"), _field(value, where, "output", "stdout"))
-
-
-def _field(value: dict[str, object], where: str, *names: str) -> str:
-    found = next((value[name] for name in names if name in value), None)
-    if not isinstance(found, str):
-        raise BadInput(f'{where}: "{names[0]}" must be a text, not {found!r:.50}')
-    return found
-
-
 # ---- printing ----
-
-
-def _as_json(found: Judgement) -> str:
-    from selfplay.cases.case import Refusal
-
-    cases = [
-        {
-            "name": case.name,
-            "source": case.source,
-            "admitted": not isinstance(case, Refusal),
-            "reason": _why(case) if isinstance(case, Refusal) else None,
-        }
-        for case in found.cases
-    ]
-    programs = [
-        {"path": each.path, "verdicts": list(each.verdicts), "why": each.why or None} for each in found.programs
-    ]
-    return json.dumps({"tier": found.tier, "cases": cases, "programs": programs})
 
 
 def _as_text(found: Judgement) -> str:
@@ -231,7 +155,7 @@ def _as_text(found: Judgement) -> str:
         lines.append(
             f"  {found.salvaged} x the tests' own definition of the entry point left out: the program's is tested"
         )
-    lines += [f"  not {case.name}: {_why(case)}" for case in found.refused]
+    lines += [f"  not {case.name}: {case.why}" for case in found.refused]
     for each in found.programs:
         lines.append(f"{each.path}: {each.verdicts.count('passed')} of {len(each.verdicts)} passed")
         if each.why:
@@ -243,10 +167,6 @@ def _as_text(found: Judgement) -> str:
             if verdict != "passed"
         ]
     return "\n".join(lines)
-
-
-def _why(case: Refusal) -> str:
-    return f"{case.reason}: {case.detail}" if case.detail else case.reason
 
 
 if __name__ == "__main__":

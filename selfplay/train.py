@@ -155,7 +155,9 @@ def _last_words(config: Config, result: Result, table: str) -> str:
     folder = Path(config.output_dir)
     if result.interrupted:
         return f"\ninterrupted after {result.steps} steps; the adapters are saved in {_adapters(config)}"
-    records = f"metrics: {folder / 'metrics.jsonl'} · episodes: {folder / 'episodes.jsonl'}"
+    records = f"metrics: {folder / 'metrics.jsonl'}"
+    if config.ledger != "off":
+        records += f" · episodes: {folder / 'episodes.jsonl'}"
     return f"\n{table}\n\nadapters: {_adapters(config)}\n{records}"
 
 

@@ -91,6 +91,10 @@ def test_a_bare_word_of_yaml_can_be_none() -> None:
     assert configure({"model": "none"}).model is None
 
 
+def test_a_bare_off_of_yaml_is_the_word(tmp_path: Path) -> None:
+    assert configure(file=written(tmp_path, "ledger: off")).ledger == "off"
+
+
 @pytest.mark.parametrize("key", ["n_generator_step", "learning-rate", "learningrate"])
 def test_an_unknown_key_fails_with_a_suggestion(tmp_path: Path, key: str) -> None:
     with pytest.raises(ConfigError, match=r"my\.yaml: unknown key .*did you mean '(n_generator_steps|learning_rate)'"):

@@ -53,6 +53,7 @@ STAGE = 5
 SHOWN = (
     *("pass_rate", "pass_rate_baseline", "validity", "well_formed", "distinct", "kills", "reward/generator"),
     *("reward/discriminator", "informative_groups", "groups"),
+    *("test_pass_rate", "test_pass_rate_baseline", "test_pass_rate_discriminator", "test_validity", "bug_catch_rate"),
 )
 
 
@@ -229,9 +230,15 @@ def metrics(worked: Worked) -> str:
     return table(("metric", "value"), *((f"`{name}`", f"{told[name]:.3g}") for name in SHOWN))
 
 
+def by_stage(worked: Worked) -> str:
+    told, names = step_counts([worked.match], (0.0, 0)).metrics(), ("written", "valid", "new", "new_kills")
+    rows = [(stage, *(told[f"{name}/{stage}"] for name in names)) for stage in range(1, STAGE + 1)]
+    return table(("stage", *(f"`{name}/STAGE`" for name in names)), *rows)
+
+
 @pytest.mark.parametrize(
     "part",
-    [matrix, generator_rewards, discriminator_rewards, advantages, loss, clip, metrics],
+    [matrix, generator_rewards, discriminator_rewards, advantages, loss, clip, metrics, by_stage],
     ids=lambda f: f.__name__,
 )
 def test_the_worked_group_is_what_the_package_computes(worked: Worked, part: Callable[[Worked], str]) -> None:
@@ -248,9 +255,10 @@ def explained() -> set[str]:
 
 
 def in_general(name: str) -> str:
-    """`loss/generator` as `loss/ROLE`, `refused/syntax` as `refused/REASON`."""
+    """`loss/generator` as `loss/ROLE`, `refused/syntax` as `refused/REASON`, `valid/3` as `valid/STAGE`."""
     head, slash, tail = name.partition("/")
-    return f"{head}/{'ROLE' if tail in ROLES else 'REASON'}" if slash and head != "seconds" else name
+    kind = "ROLE" if tail in ROLES else "STAGE" if tail.isdigit() else "REASON"
+    return f"{head}/{kind}" if slash and head != "seconds" else name
 
 
 def test_every_metric_of_a_step_stands_in_the_glossary(worked: Worked) -> None:

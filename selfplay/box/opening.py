@@ -13,9 +13,9 @@ def open_box(config: Config) -> Box:
     """The box that `config.sandbox` names. Raises BoxUnavailable where it cannot be had."""
     if config.sandbox == "local":
         return LocalBox(workers=config.sandbox_workers)
-    from selfplay.box.e2b import CloudSettings, open_split
+    from selfplay.box.e2b import E2BSettings, open_split
 
-    settings = CloudSettings(
+    settings = E2BSettings(
         size=config.e2b_sandboxes,
         lifetime=config.e2b_lifetime,
         internet=config.e2b_internet,

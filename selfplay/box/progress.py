@@ -32,6 +32,7 @@ class Progress:
 
     @property
     def done(self) -> bool:
+        """Whether every case is known."""
         return len(self.known) == len(self.task.inputs)
 
     def orders(self) -> Iterator[Order]:

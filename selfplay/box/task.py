@@ -83,4 +83,6 @@ class Box(Protocol):
         done = dict(self.stream(tasks))
         return [done[index] for index in range(len(tasks))]
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """End all processes and machines of the box. It may be closed twice."""
+        ...

@@ -65,6 +65,7 @@ class Tier:
 
 
 def rank(name: str) -> int:
+    """How strongly a tier confines, from 0. Raises ValueError for a name that is no tier."""
     if name not in TIERS:
         raise ValueError(f"{name!r} is no tier: they are {', '.join(TIERS)} (weakest first)")
     return TIERS.index(name)

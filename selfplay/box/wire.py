@@ -45,6 +45,7 @@ class Order:
 
     @property
     def task(self) -> Task:
+        """What is run."""
         return self.owner.task
 
     def after(self, done: int) -> Order:
@@ -120,6 +121,7 @@ class Ending:
 
     @property
     def timed_out(self) -> bool:
+        """Whether a limit of time ended it."""
         return self.reason in (_CPU, _WALL, _TOTAL) or self._signal == signal.SIGXCPU
 
     @property
@@ -161,6 +163,7 @@ def _unfinished(ending: Ending, task: Task) -> Execution:
 
 
 def timed_out(task: Task) -> Execution:
+    """The execution of a case that took as long as it may."""
     return Execution("timeout", seconds=task.limits.cpu_seconds)
 
 

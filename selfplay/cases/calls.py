@@ -17,7 +17,7 @@ from typing import Any
 from selfplay.cases.values import decode, encode
 
 
-def call_text(positional: Sequence[Any], keywords: Mapping[str, Any] | None = None) -> str:
+def call_text(positional: Sequence[object], keywords: Mapping[str, object] | None = None) -> str:
     """The text of a call. Raises ValueError for arguments that are no plain data or too large."""
     if not keywords:
         return encode(list(positional), strict=True)

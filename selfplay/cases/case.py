@@ -57,3 +57,8 @@ class Refusal:
     source: str
     reason: str
     detail: str = ""
+
+    @property
+    def why(self) -> str:
+        """Reason and detail in one line."""
+        return f"{self.reason}: {self.detail}" if self.detail else self.reason

@@ -16,8 +16,10 @@ from typing import Any
 
 from selfplay.box.task import Execution
 from selfplay.cases.case import Case, Verdict
-from selfplay.cases.equality import equal, member, near, order, truth
+from selfplay.cases.equality import equal, near, truth
 from selfplay.cases.functions import nearly_equal
+from selfplay.cases.membership import member
+from selfplay.cases.sorting import order
 from selfplay.cases.steps import Mismatch, Steps
 from selfplay.cases.terms import satisfied
 from selfplay.cases.values import Tree, load

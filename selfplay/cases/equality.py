@@ -1,4 +1,4 @@
-"""Python's `==`, `<` and `in` on trees, without ever building or hashing an object of the other side's choosing.
+"""Python's `==` and bool() on trees, without ever building or hashing an object of the other side's choosing.
 
 1 == 1.0 == True, a list is no tuple, sets and dictionaries are unordered, NaN and opaque values equal nothing, a huge
 integer compares exactly with a float. Sets and dictionaries are put in order by one canonical text per item, so the
@@ -20,15 +20,14 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import zip_longest
 from math import isfinite, isinf, isnan
-from typing import Any
+from typing import TypeVar
 
-from selfplay.cases.steps import Mismatch, Steps
+from selfplay.cases.steps import Mismatch
 from selfplay.cases.values import Tree, number, whole
-
-__all__ = ["Mismatch", "Steps", "canonical", "entries", "equal", "items", "member", "near", "order", "truth"]
 
 SETS = ("s", "z", "keys", "items")
 SHUFFLED = ("list?", "tuple?")
+Item = TypeVar("Item")
 HOLDING = ("l", "t", *SETS, *SHUFFLED, "values", "iterator")  # tags that stand before the items themselves
 
 
@@ -64,7 +63,7 @@ def _equal_items(a: Tree, b: Tree, rel: float, abs: float) -> bool:
 
 def _equal_shuffled(a: Tree, b: Tree) -> bool:
     """False where no order of the items makes them equal; else the answer depends on the order."""
-    if len(a) == len(b) and b[0] in (a[0], a[0][0]) and _sorted_texts(a) == _sorted_texts(b):
+    if len(a) == len(b) and b[0] in (a[0], a[0][0]) and sorted_texts(a) == sorted_texts(b):
         raise Mismatch("the order of a set")
     return False
 
@@ -124,14 +123,15 @@ def entries(tree: Tree) -> list[tuple[str, Tree]] | None:
 
 def items(tree: Tree) -> list[str]:
     """The canonical texts of a set's items, sorted, each once. Raises Mismatch for an item that equals nothing."""
-    return _each_once(_sorted_texts(tree))
+    return _each_once(sorted_texts(tree))
 
 
-def _sorted_texts(tree: Tree) -> list[str]:
+def sorted_texts(tree: Tree) -> list[str]:
+    """The canonical texts of all items, sorted. Raises Mismatch for an item that equals nothing."""
     return sorted(map(canonical, tree[1:]))
 
 
-def _each_once(ordered: list[Any]) -> list[Any]:
+def _each_once(ordered: list[Item]) -> list[Item]:
     return [one for one, after in zip_longest(ordered, ordered[1:]) if one != after]
 
 
@@ -222,128 +222,6 @@ def hashable(tree: Tree) -> bool:
     if tag == "t":
         return all(map(hashable, tree[1:]))
     return tag not in ("l", "s", "d", "B", "list?", "keys", "items")
-
-
-def member(a: Tree, b: Tree) -> bool:
-    """Python's `a in b`; raises Mismatch where `b` holds nothing. One pass over both."""
-    if type(b) is str and type(a) is str:
-        return a in b
-    tag = tag_of(b)
-    if tag in HOLDING or tag == "d":
-        if tag in ("s", "z", "d", "keys") and not (hashable(a) or (tag_of(a) == "s" and tag in ("s", "z"))):
-            raise Mismatch("not hashable")
-        return bool(positions(a, [key for key, _ in b[1:]] if tag == "d" else b[1:]))
-    if tag == "r":
-        return _in_range(a, b)
-    if tag in ("b", "B"):
-        return _in_bytes(a, bytes.fromhex(b[1]))
-    raise Mismatch("not a container")
-
-
-def positions(wanted: Tree, among: Sequence[Tree]) -> list[int]:
-    """Where in `among` something equals `wanted`, which is looked through once however long `among` is."""
-    if type(wanted) is not list:
-        return [position for position, item in enumerate(among) if equal(wanted, item)]
-    if wanted[0] in SHUFFLED:
-        return _positions_of_shuffled(wanted, among)
-    try:
-        text = canonical(wanted)
-    except Mismatch:
-        if _is_shuffled(wanted):
-            raise
-        return []
-    return [position for position, item in enumerate(among) if _same_text(item, text)]
-
-
-def _positions_of_shuffled(wanted: Tree, among: Sequence[Tree]) -> list[int]:
-    """None, where no order of the items makes it equal to one of the others; else the answer depends on the order."""
-    texts = _sorted_texts(wanted)
-    alike = (item for item in among if tag_of(item) in (wanted[0], wanted[0][0]) and len(item) == len(wanted))
-    if any(_sorted_texts(item) == texts for item in alike):
-        raise Mismatch("the order of a set")
-    return []
-
-
-def _same_text(tree: Tree, text: str) -> bool:
-    try:
-        return canonical(tree) == text
-    except Mismatch:
-        if _is_shuffled(tree):
-            raise
-        return False
-
-
-def _is_shuffled(tree: Tree) -> bool:
-    return type(tree) is list and (tree[0] in SHUFFLED or any(map(_is_shuffled, tree[1:])))
-
-
-def _in_bytes(a: Tree, whole: bytes) -> bool:
-    value = number(a)
-    if isinstance(value, int):
-        if not 0 <= value < 256:
-            raise Mismatch("a byte lies in range(256)")
-        return value in whole
-    if tag_of(a) not in ("b", "B"):
-        raise Mismatch("bytes hold bytes")
-    return bytes.fromhex(a[1]) in whole
-
-
-def _in_range(a: Tree, b: Tree) -> bool:
-    value = number(a)
-    if value is None or isinstance(value, complex) or not (isinstance(value, int) or value.is_integer()):
-        return False
-    start, stop, step = map(whole, b[1:])
-    inside = start <= value < stop if step > 0 else stop < value <= start
-    return inside and (int(value) - start) % step == 0
-
-
-def order(a: Tree, b: Tree, test: Callable[[Any, Any], bool], steps: Steps | None = None) -> bool:
-    """Python's ordering: numbers, texts, bytes, sequences item by item, sets by inclusion; else Mismatch."""
-    steps = steps or Steps()
-    steps.spend(2)
-    if tag_of(a) in ("l", "t"):
-        found = _deciding(a, b, steps)
-        if found is None:
-            return test(0, 0)
-        a, b = found
-    steps.weigh(a)
-    steps.weigh(b)
-    x, y = number(a), number(b)
-    if x is not None and y is not None and not isinstance(x, complex) and not isinstance(y, complex):
-        return test(x, y)
-    if type(a) is str and type(b) is str:
-        return test(a, b)
-    left, right = tag_of(a), tag_of(b)
-    if left in ("b", "B") and right in ("b", "B"):
-        return test(a[1], b[1])
-    if left in SETS and right in SETS:
-        return _order_sets(items(a), items(b), test)
-    raise Mismatch("not comparable")
-
-
-def _deciding(a: Tree, b: Tree, steps: Steps) -> tuple[Tree, Tree] | None:
-    """The first parts of two sequences that differ, as deep as both go, in one pass: what their order hangs on. Their
-    lengths where one is the beginning of the other, None where they are equal."""
-    steps.spend()
-    if type(a) is not list or type(b) is not list:
-        return None if equal(a, b) else (a, b)
-    if a[0] != b[0] or a[0] not in ("l", "t"):
-        steps.weigh(a)
-        steps.weigh(b)
-        return None if equal(a, b) else (a, b)
-    for x, y in zip(a[1:], b[1:], strict=False):
-        found = _deciding(x, y, steps)
-        if found is not None:
-            return found
-    return None if len(a) == len(b) else (len(a), len(b))
-
-
-def _order_sets(a: list[str], b: list[str], test: Callable[[Any, Any], bool]) -> bool:
-    if test(1, 2):  # < or <=: swap so that only inclusion of the second in the first is asked
-        a, b = b, a
-    have = iter(a)
-    included = all(any(text == other for other in have) for text in b)
-    return included and (test(1, 1) or len(a) > len(b))
 
 
 def tag_of(tree: Tree) -> str:

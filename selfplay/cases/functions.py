@@ -11,10 +11,12 @@ import math
 import operator
 from collections.abc import Callable
 
-from selfplay.cases import scalars, sequences, sorting
-from selfplay.cases.equality import SETS, Mismatch, equal, hashable, member, order, tag_of, truth
+from selfplay.cases import dictionaries, scalars, sequences, sorting
+from selfplay.cases.equality import SETS, equal, hashable, tag_of, truth
+from selfplay.cases.membership import member
 from selfplay.cases.scalars import number_of, on_number, on_text, tree_of, whole_of
-from selfplay.cases.steps import Steps
+from selfplay.cases.sorting import order
+from selfplay.cases.steps import Mismatch, Steps
 from selfplay.cases.values import Tree
 
 Function = Callable[..., Tree]
@@ -182,10 +184,10 @@ FUNCTIONS: dict[str, tuple[int, int, Function]] = {  # name: least arguments, mo
     ".count": (2, 2, sequences.occurrences),
     ".index": (2, 2, sequences.first_position),
     ".copy": (1, 1, _copy),
-    ".get": (2, 3, sequences.value_or),
-    ".keys": (1, 1, lambda steps, tree: ["keys", *(key for key, _ in sequences.pairs(steps, tree))]),
-    ".values": (1, 1, lambda steps, tree: ["values", *(value for _, value in sequences.pairs(steps, tree))]),
-    ".items": (1, 1, lambda steps, tree: ["items", *(["t", *pair] for pair in sequences.pairs(steps, tree))]),
+    ".get": (2, 3, dictionaries.value_or),
+    ".keys": (1, 1, lambda steps, tree: ["keys", *(key for key, _ in dictionaries.pairs(steps, tree))]),
+    ".values": (1, 1, lambda steps, tree: ["values", *(value for _, value in dictionaries.pairs(steps, tree))]),
+    ".items": (1, 1, lambda steps, tree: ["items", *(["t", *pair] for pair in dictionaries.pairs(steps, tree))]),
     ".union": (2, 2, _union("|")),
     ".intersection": (2, 2, _union("&")),
     ".difference": (2, 2, _union("-")),

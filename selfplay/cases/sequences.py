@@ -10,19 +10,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from selfplay.cases.dictionaries import value_of
 from selfplay.cases.equality import (
     HOLDING,
     SHUFFLED,
-    Mismatch,
     canonical,
     hashable,
-    positions,
     range_key,
     tag_of,
     truth,
 )  # fmt: skip
+from selfplay.cases.membership import positions
 from selfplay.cases.scalars import number_of, text_of, tree_of, whole_of
-from selfplay.cases.steps import CHARACTERS, PARTS, Steps
+from selfplay.cases.steps import CHARACTERS, PARTS, Mismatch, Steps
 from selfplay.cases.values import Tree, integer, number, rebuild, whole
 
 
@@ -179,7 +179,7 @@ def item(steps: Steps, tree: Tree, position: Tree) -> Tree:
     """tree[position]: an item by position, or a dictionary's value by key."""
     tag = tag_of(tree)
     if tag == "d":
-        found = _value(steps, tree, position)
+        found = value_of(steps, tree, position)
         if found is None:
             raise Mismatch("no such key")
         return found[0]
@@ -198,40 +198,6 @@ def item(steps: Steps, tree: Tree, position: Tree) -> Tree:
         steps.weigh(tree)
         return integer(range(*map(whole, tree[1:]))[at])
     raise Mismatch("no positions")
-
-
-def _value(steps: Steps, tree: Tree, key: Tree) -> tuple[Tree] | None:
-    """The value of a key, in a tuple, the last where a key comes twice; None where there is none."""
-    if tag_of(tree) != "d":
-        raise Mismatch("not a dictionary")
-    steps.weigh(key)
-    if not hashable(key):
-        raise Mismatch("not hashable")
-    return _found_value(tree, steps.table(tree, _keys), key)
-
-
-def _found_value(tree: Tree, keys: dict[str, int], key: Tree) -> tuple[Tree] | None:
-    try:
-        position = keys.get(canonical(key))
-    except Mismatch:  # NaN and opaque values are no one's key
-        return None
-    return None if position is None else (tree[position][1],)
-
-
-def _keys(tree: Tree) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for position, (key, _) in enumerate(tree[1:], 1):
-        try:
-            found[canonical(key)] = position
-        except Mismatch:
-            continue
-    return found
-
-
-def value_or(steps: Steps, tree: Tree, key: Tree, default: Tree = None) -> Tree:
-    """tree.get(key, default)."""
-    found = _value(steps, tree, key)
-    return default if found is None else found[0]
 
 
 def part(steps: Steps, tree: Tree, start: Tree, stop: Tree, step: Tree) -> Tree:
@@ -275,18 +241,6 @@ def first_position(steps: Steps, tree: Tree, wanted: Tree) -> Tree:
     if not found:
         raise Mismatch("no such item")
     return found[0]
-
-
-def pairs(steps: Steps, tree: Tree) -> list[tuple[Tree, Tree]]:
-    """The keys and values of a dictionary, in its order; the last value where a key comes twice."""
-    if tag_of(tree) != "d":
-        raise Mismatch("not a dictionary")
-    steps.weigh(tree)
-    found: dict[str, tuple[Tree, Tree]] = {}
-    for key, value in tree[1:]:
-        text = canonical(key)
-        found[text] = (found[text][0] if text in found else key, value)
-    return list(found.values())
 
 
 def repeated(steps: Steps, tree: Tree, times: int) -> Tree:

@@ -1,4 +1,7 @@
-"""sorted, min, max and the operators of sets, on trees, within a budget. None of them lets the order of a set through."""
+"""Python's `<`, sorted, min, max and the operators of sets, on trees, within a budget.
+
+None of them lets the order of a set through.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,60 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
-from selfplay.cases.equality import SETS, Mismatch, canonical, items, order, positions, tag_of, truth
+from selfplay.cases.equality import SETS, canonical, equal, items, tag_of, truth
+from selfplay.cases.membership import positions
 from selfplay.cases.sequences import parts, set_of, shuffled
-from selfplay.cases.steps import PARTS, Steps
-from selfplay.cases.values import Tree, dump
+from selfplay.cases.steps import PARTS, Mismatch, Steps
+from selfplay.cases.values import Tree, dump, number
+
+
+def order(a: Tree, b: Tree, test: Callable[[Any, Any], bool], steps: Steps | None = None) -> bool:
+    """Python's ordering: numbers, texts, bytes, sequences item by item, sets by inclusion; else Mismatch."""
+    steps = steps or Steps()
+    steps.spend(2)
+    if tag_of(a) in ("l", "t"):
+        found = _deciding(a, b, steps)
+        if found is None:
+            return test(0, 0)
+        a, b = found
+    steps.weigh(a)
+    steps.weigh(b)
+    x, y = number(a), number(b)
+    if x is not None and y is not None and not isinstance(x, complex) and not isinstance(y, complex):
+        return test(x, y)
+    if type(a) is str and type(b) is str:
+        return test(a, b)
+    left, right = tag_of(a), tag_of(b)
+    if left in ("b", "B") and right in ("b", "B"):
+        return test(a[1], b[1])
+    if left in SETS and right in SETS:
+        return _order_sets(items(a), items(b), test)
+    raise Mismatch("not comparable")
+
+
+def _deciding(a: Tree, b: Tree, steps: Steps) -> tuple[Tree, Tree] | None:
+    """The first parts of two sequences that differ, as deep as both go, in one pass: what their order hangs on. Their
+    lengths where one is the beginning of the other, None where they are equal."""
+    steps.spend()
+    if type(a) is not list or type(b) is not list:
+        return None if equal(a, b) else (a, b)
+    if a[0] != b[0] or a[0] not in ("l", "t"):
+        steps.weigh(a)
+        steps.weigh(b)
+        return None if equal(a, b) else (a, b)
+    for x, y in zip(a[1:], b[1:], strict=False):
+        found = _deciding(x, y, steps)
+        if found is not None:
+            return found
+    return None if len(a) == len(b) else (len(a), len(b))
+
+
+def _order_sets(a: list[str], b: list[str], test: Callable[[Any, Any], bool]) -> bool:
+    if test(1, 2):  # < or <=: swap so that only inclusion of the second in the first is asked
+        a, b = b, a
+    have = iter(a)
+    included = all(any(text == other for other in have) for text in b)
+    return included and (test(1, 1) or len(a) > len(b))
 
 
 class _Ordered:

@@ -30,6 +30,7 @@ class Steps:
         self._tables: dict[int, tuple[Tree, dict[str, int]]] = {}
 
     def spend(self, steps: int = 1) -> None:
+        """Pay for what follows. Raises Mismatch where nothing is left."""
         self.left -= steps
         if self.left < 0:
             raise Mismatch("too many steps")

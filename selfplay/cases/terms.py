@@ -92,7 +92,7 @@ class _Check:
         for term in terms:
             self.term(term, depth - 1, bound)
 
-    def _generators(self, generators: Sequence[Any], depth: int, bound: frozenset[int]) -> frozenset[int]:
+    def _generators(self, generators: Sequence[Term], depth: int, bound: frozenset[int]) -> frozenset[int]:
         for generator in generators:
             match generator:
                 case [iterable, [_, *_] as numbers, [*conditions]] if all(map(_is_variable, numbers)):
@@ -104,7 +104,7 @@ class _Check:
         return bound
 
 
-def _is_variable(number: Any) -> bool:
+def _is_variable(number: object) -> bool:
     return type(number) is int and 0 <= number < MAX_VARIABLES
 
 
@@ -183,7 +183,7 @@ class _Evaluation:
 class _Rows:
     """Binds the variables of a comprehension, once per row; `shuffled` where a row came in the order of a set."""
 
-    def __init__(self, evaluation: _Evaluation, generators: Sequence[Any]) -> None:
+    def __init__(self, evaluation: _Evaluation, generators: Sequence[Term]) -> None:
         self.evaluation, self.generators = evaluation, generators
         self.shuffled = False
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 Tree: TypeAlias = Any  # None | bool | int | str | list of a tag and its parts; checked by load()
 
@@ -70,7 +70,7 @@ class _Encoder:
             return value
         return self._tagged(value, depth)
 
-    def _tagged(self, value: Any, depth: int) -> Tree:
+    def _tagged(self, value: object, depth: int) -> Tree:
         self.left -= 1
         if self.left < 0:
             raise ValueError(f"value holds more than {self.limit} parts")
@@ -89,7 +89,7 @@ class _Encoder:
         if self.room < 0:
             raise ValueError(f"value takes more than {self.size} bytes")
 
-    def _container(self, value: Any, depth: int) -> Tree:
+    def _container(self, value: object, depth: int) -> Tree:
         if isinstance(value, list):
             return ["l", *self._items(list.__iter__(value), depth)]
         if isinstance(value, tuple):
@@ -112,14 +112,14 @@ class _Encoder:
             raise ValueError(f"sets of sets take more than {SORTING} times {self.size} bytes to sort")
         return text
 
-    def _items(self, items: Iterable[Any], depth: int) -> list[Tree]:
+    def _items(self, items: Iterable[object], depth: int) -> list[Tree]:
         return [self.tree(item, depth) for item in items]
 
 
 _NONE = object()
 
 
-def _scalar(value: Any) -> Tree:
+def _scalar(value: object) -> Tree:
     """The tree of a value without parts, or `_NONE`."""
     if isinstance(value, int):
         return integer(int.__index__(value))
@@ -163,7 +163,7 @@ def parsed(text: str, *, size: int = MAX_BYTES) -> Any:
         raise ValueError(f"text is nested more than {MAX_DEPTH} deep") from None
 
 
-def checked(tree: Any, *, nodes: int = MAX_NODES) -> Tree:
+def checked(tree: object, *, nodes: int = MAX_NODES) -> Tree:
     """What was parsed, if it is a tree; raises ValueError."""
     _Checker(nodes).check(tree, MAX_DEPTH)
     return tree
@@ -173,11 +173,11 @@ def _refuse(what: str) -> ValueError:
     return ValueError(f"not canonical text: {what}")
 
 
-def _refused_object(pairs: list[tuple[str, Any]]) -> Any:
+def _refused_object(pairs: list[tuple[str, object]]) -> NoReturn:
     raise _refuse("a JSON object")
 
 
-def _refused_constant(text: str) -> Any:
+def _refused_constant(text: str) -> NoReturn:
     raise _refuse(f"a bare {text[:20]}")
 
 
@@ -229,7 +229,7 @@ class _Checker:
             self.check(pair[1], depth - 1)
 
 
-def _check_scalar(tag: Any, parts: list[Any]) -> None:
+def _check_scalar(tag: object, parts: list[Tree]) -> None:
     match tag, parts:
         case "f", [str(text)] if _FLOAT.fullmatch(text):
             return

@@ -73,6 +73,12 @@ class Knobs:
         RUN,
         "Allow more processes than this machine has cores, which is slower than as many as it has.",
     )
+    ledger: Literal["full", "texts", "off"] = knob(
+        "full",
+        RUN,
+        "What episodes.jsonl keeps of every group: full, everything; texts, all but token ids and log-probabilities; "
+        "off, nothing, and the run cannot be scored again. Choose texts or off when the disk runs full.",
+    )
     sample_every: int = knob(10, RUN, "Print one episode of every so many steps; 0 prints none.", low=0)
 
     model: str | None = knob(

@@ -161,6 +161,7 @@ def unknown(
 
 
 def two_models(one: object, other: object, dashes: str = "") -> ConfigError:
+    """What to say where each role was given a model of its own."""
     return ConfigError(
         f"two models, {one} and {other}: one model plays both roles here, with an adapter each; "
         f"give one of them as {_spelled('model', dashes)}"

@@ -34,6 +34,7 @@ class RunningMeans:
     decay: float = 0.9
 
     def updated(self, key: tuple[Role, int], rewards: Sequence[float]) -> RunningMeans:
+        """With one more batch of rewards."""
         if not rewards:
             return self
         batch = sum(rewards) / len(rewards)

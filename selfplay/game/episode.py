@@ -49,6 +49,7 @@ class Turn:
 
     @property
     def stage(self) -> int:
+        """The stage that it was played at."""
         return self.key.stage
 
 
@@ -72,6 +73,7 @@ class Conversation:
         return tuple(self.turns[a:b] for a, b in zip(starts, [*starts[1:], len(self.turns)], strict=True))
 
     def then(self, turn: Turn) -> Conversation:
+        """With one more turn."""
         return Conversation(self.role, (*self.turns, turn))
 
     def text(self, stage: int) -> str:

@@ -14,6 +14,7 @@ from itertools import cycle, islice
 from typing import Literal
 
 from selfplay.errors import SelfplayError, UnknownName
+from selfplay.game.episode import ROLES, Role
 
 Trained = Literal["generator", "discriminator", "both"]
 STAGE_IDS = (1, 2, 3, 4, 5)
@@ -35,6 +36,7 @@ class Step:
     played: tuple[int, ...] = STAGE_IDS
 
     def trains(self, role: str) -> bool:
+        """Whether the step updates a role's adapter."""
         return self.role in (role, "both")
 
 
@@ -143,3 +145,8 @@ def trained_stages(step: Step, which: str = "from") -> tuple[int, ...]:
     if which not in ("from", "only"):
         raise UnknownName("choice of trained stages", which, ("from", "only"))
     return tuple(s for s in step.played if s == step.stage or (which == "from" and s > step.stage))
+
+
+def trained_roles(step: Step, adversary: str = "trained") -> list[Role]:
+    """Who learns in `step`; the discriminator only where it is a `trained` adversary."""
+    return [role for role in ROLES if step.trains(role) and (role == "generator" or adversary == "trained")]

@@ -79,17 +79,12 @@ def _prompt(player: Player, prompts: Prompts, seat: Seat, stage: int) -> tuple[T
     role = conversation.role
     key = TurnKey(seat.step, problem.id, role, seat.branch, stage)
     material = seat.chain.text(stage) if seat.chain else None
-    if not conversation.turns:
-        return (
-            key,
-            player.chat.first(prompts.ask(problem, role, stage, material, first=True), prompts.system(role)),
-            True,
-        )
-    if player.chat.prefix_preserving:
+    if conversation.turns and player.chat.prefix_preserving:
         asked = prompts.ask(problem, role, stage, material, first=False)
         return key, player.chat.next(asked, conversation.turns[-1].truncated), False
-    said = "\n\n".join(turn.text for turn in conversation.turns)
-    asked = f"{said}\n\n{prompts.ask(problem, role, stage, material, first=True)}"
+    # A chat whose template drops or rewrites earlier turns cannot be continued by token: what was said is quoted.
+    said = [turn.text for turn in conversation.turns]
+    asked = "\n\n".join([*said, prompts.ask(problem, role, stage, material, first=True)])
     return key, player.chat.first(asked, prompts.system(role)), True
 
 
@@ -99,30 +94,34 @@ def play(player: Player, prompts: Prompts, problems: Sequence[Problem], step: St
     after = [stage for stage in step.played if stage >= step.stage]
     num_chains, reads = table.seats(step.role)
 
-    seats = [Seat(step.index, problem, Conversation("generator"), PREFIX) for problem in problems]
-    shared = converse(player, prompts, seats, before, table.generator)
-    seats = [
-        replace(seat, conversation=c, branch=i)
-        for seat, c in zip(seats, shared, strict=True)
-        for i in range(num_chains)
+    openings = [Seat(step.index, problem, Conversation("generator"), PREFIX) for problem in problems]
+    beginnings = converse(player, prompts, openings, before, table.generator)
+    branches = [
+        Seat(step.index, problem, beginning, branch)
+        for problem, beginning in zip(problems, beginnings, strict=True)
+        for branch in range(num_chains)
     ]
-    chains = _rows(converse(player, prompts, seats, after, table.generator), num_chains)
+    chains = _rows(converse(player, prompts, branches, after, table.generator), num_chains)
+    if not reads:
+        return [
+            Group(problem, step.role, step.stage, own, (), reads) for problem, own in zip(problems, chains, strict=True)
+        ]
 
-    seats = [
-        Seat(step.index, problem, Conversation("discriminator"), PREFIX, chain)
-        for problem, chain in zip(problems, shared, strict=True)
-        if reads
+    # Suites share their beginning too: it reads the chains' beginning, which is the same for all of them.
+    readers = [
+        Seat(step.index, problem, Conversation("discriminator"), PREFIX, beginning)
+        for problem, beginning in zip(problems, beginnings, strict=True)
     ]
-    shared = converse(player, prompts, seats, before, table.discriminator)
-    seats = [
-        replace(seat, conversation=prefix, branch=branch, chain=own[read])
-        for seat, prefix, own in zip(seats, shared, chains, strict=bool(reads))
+    read_so_far = converse(player, prompts, readers, before, table.discriminator)
+    branches = [
+        Seat(step.index, problem, beginning, branch, own[read])
+        for problem, beginning, own in zip(problems, read_so_far, chains, strict=True)
         for branch, read in enumerate(reads)
     ]
-    suites = _rows(converse(player, prompts, seats, after, table.discriminator), len(reads))
+    suites = _rows(converse(player, prompts, branches, after, table.discriminator), len(reads))
     return [
-        Group(problem, step.role, step.stage, chains[i], suites[i] if reads else (), reads)
-        for i, problem in enumerate(problems)
+        Group(problem, step.role, step.stage, own, written, reads)
+        for problem, own, written in zip(problems, chains, suites, strict=True)
     ]
 
 

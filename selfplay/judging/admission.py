@@ -20,8 +20,8 @@ from selfplay.box.task import Execution, Limits
 from selfplay.cases.calls import call_of, folded
 from selfplay.cases.case import Case, Refusal
 from selfplay.cases.compare import check
-from selfplay.cases.equality import Mismatch, canonical
-from selfplay.cases.steps import Steps
+from selfplay.cases.equality import canonical
+from selfplay.cases.steps import Mismatch, Steps
 from selfplay.cases.values import Tree, load, number
 from selfplay.cases.views import reduced
 from selfplay.game.problems import Problem

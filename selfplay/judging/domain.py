@@ -11,10 +11,10 @@ from typing import Any
 
 from selfplay.cases.calls import parameters
 from selfplay.game.problems import Problem
-from selfplay.reading.budget import NotReadable
 from selfplay.reading.interpret import holds
+from selfplay.reading.refusals import NotReadable
 
-_PLAIN: dict[str, Callable[[Any], bool]] = {
+_PLAIN: dict[str, Callable[[object], bool]] = {
     "int": lambda value: isinstance(value, int) and not isinstance(value, bool),
     "float": lambda value: isinstance(value, (int, float)) and not isinstance(value, bool),
     "complex": lambda value: isinstance(value, (int, float, complex)) and not isinstance(value, bool),
@@ -54,11 +54,11 @@ _ALIASES = {
 }
 
 
-_NOTHING: Mapping[str, Any] = {}
+_NOTHING: Mapping[str, object] = {}
 
 
 def in_domain(
-    problem: Problem, arguments: Sequence[Any], keywords: Mapping[str, Any] = _NOTHING, annotated: bool = True
+    problem: Problem, arguments: Sequence[object], keywords: Mapping[str, object] = _NOTHING, annotated: bool = True
 ) -> bool:
     """Whether the problem must handle a call with these arguments. `annotated` False asks the contract alone."""
     if annotated and not fits_annotations(problem.signature, arguments, keywords):
@@ -74,7 +74,9 @@ def in_domain(
         return False
 
 
-def named(signature: str, arguments: Sequence[Any], keywords: Mapping[str, Any] = _NOTHING) -> dict[str, Any] | None:
+def named(
+    signature: str, arguments: Sequence[object], keywords: Mapping[str, object] = _NOTHING
+) -> dict[str, object] | None:
     """Arguments by parameter name, with the signature's literal defaults; None where Python could not bind them."""
     spec = parameters(signature)
     if spec is None:
@@ -83,7 +85,7 @@ def named(signature: str, arguments: Sequence[Any], keywords: Mapping[str, Any] 
     by_name = [argument.arg for argument in (*spec.args, *spec.kwonlyargs)]
     if len(arguments) > len(places) and spec.vararg is None:
         return None
-    bound: dict[str, Any] = dict(zip(places, arguments, strict=False))
+    bound: dict[str, object] = dict(zip(places, arguments, strict=False))
     if any(name in bound or (name not in by_name and spec.kwarg is None) for name in keywords):
         return None
     bound |= {name: value for name, value in keywords.items() if name in by_name}
@@ -103,14 +105,14 @@ def _defaults(spec: ast.arguments) -> list[tuple[str, ast.expr]]:
     return [(argument.arg, default) for argument, default in (*last, *named_only) if default is not None]
 
 
-def _literal(node: ast.expr) -> Any:
+def _literal(node: ast.expr) -> object:
     try:
         return ast.literal_eval(node)
     except ValueError:
         return None
 
 
-def fits_annotations(signature: str, arguments: Sequence[Any], keywords: Mapping[str, Any] = _NOTHING) -> bool:
+def fits_annotations(signature: str, arguments: Sequence[object], keywords: Mapping[str, object] = _NOTHING) -> bool:
     """Whether a call fits in its parameters and their types. A signature that cannot be parsed fits everything."""
     spec = parameters(signature)
     if spec is None:
@@ -127,7 +129,7 @@ def fits_annotations(signature: str, arguments: Sequence[Any], keywords: Mapping
     return fitting and all(fits(by_name.get(name, others), value) for name, value in keywords.items())
 
 
-def fits(annotation: ast.expr | None, value: Any) -> bool:
+def fits(annotation: ast.expr | None, value: object) -> bool:
     """Whether a value fits an annotation, its parts included."""
     match annotation:
         case ast.Constant(value=None):
@@ -145,7 +147,7 @@ def fits(annotation: ast.expr | None, value: Any) -> bool:
     return True
 
 
-def _fits_text(text: str, value: Any) -> bool:
+def _fits_text(text: str, value: object) -> bool:
     try:
         return fits(ast.parse(text, mode="eval").body, value)
     except (SyntaxError, ValueError):
@@ -158,7 +160,7 @@ def _name(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def _fits_generic(name: str, parts: list[ast.expr], value: Any) -> bool:
+def _fits_generic(name: str, parts: list[ast.expr], value: object) -> bool:
     if name == "Optional":
         return value is None or fits(parts[0], value)
     if name == "Union":
@@ -173,6 +175,7 @@ def _fits_generic(name: str, parts: list[ast.expr], value: Any) -> bool:
 
 
 def _parts_fit(kind: str, parts: list[ast.expr], value: Any) -> bool:
+    """Whether the parts of a value of this kind are what the annotation says."""
     if isinstance(value, dict):
         keys = all(fits(parts[0], key) for key in value)
         return keys and (len(parts) < 2 or all(fits(parts[1], item) for item in value.values()))

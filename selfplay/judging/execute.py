@@ -47,6 +47,7 @@ class Outcome:
 
     @property
     def failed(self) -> int:
+        """Tests that count and did not pass."""
         return self.total - self.passed
 
 
@@ -103,6 +104,6 @@ def _box(environment: Environment) -> Box:
         return LocalBox()
     if environment != "e2b":
         raise UnknownName("environment", environment, get_args(Environment))
-    from selfplay.box.e2b import CloudSettings, E2BBox
+    from selfplay.box.e2b import E2BBox, E2BSettings
 
-    return E2BBox(CloudSettings(label="execute_tests"))
+    return E2BBox(E2BSettings(label="execute_tests"))

@@ -47,11 +47,32 @@ class Judgement:
 
     @property
     def refused(self) -> tuple[Refusal, ...]:
+        """The cases that do not count."""
         return tuple(case for case in self.cases if isinstance(case, Refusal))
 
     @property
     def all_pass(self) -> bool:
+        """Whether every program passes every case that counts."""
         return all(verdict == "passed" for program in self.programs for verdict in program.verdicts)
+
+    def as_json(self) -> dict[str, object]:
+        """What `--json` prints: the tier, all cases with why they do not count, and the programs with their verdicts."""
+        refused = [case if isinstance(case, Refusal) else None for case in self.cases]
+        return {
+            "tier": self.tier,
+            "cases": [
+                {
+                    "name": case.name,
+                    "source": case.source,
+                    "admitted": refusal is None,
+                    "reason": refusal and refusal.why,
+                }
+                for case, refusal in zip(self.cases, refused, strict=True)
+            ],
+            "programs": [
+                {"path": each.path, "verdicts": list(each.verdicts), "why": each.why or None} for each in self.programs
+            ],
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,5 +150,5 @@ def _nothing_admitted(problem: Problem, refused: Sequence[Refusal]) -> str:
         return f"no case can be admitted: the reference does not define {problem.entry_point!r}"
     if not refused:
         return "there is no test in what was given"
-    counts = Counter(f"{case.reason}: {case.detail}" if case.detail else case.reason for case in refused)
+    counts = Counter(case.why for case in refused)
     return "no case can be admitted:\n" + "\n".join(f"  {count} x {why}" for why, count in counts.most_common())

@@ -48,6 +48,7 @@ class WrittenTurn:
 
     @property
     def admitted(self) -> tuple[Case, ...]:
+        """The cases that count."""
         return tuple(case for case, refusal in zip(self.cases, self.refusals, strict=True) if refusal is None)
 
     @property

@@ -1,21 +1,23 @@
-"""Credit: rewards to advantages on tokens.
+"""Credit: a step's matches to samples, each token with the advantage of its turn.
 
-A generator's episode has one outcome, so one advantage lies on all its trained turns. A case belongs to the turn that
-wrote it, so a discriminator's advantage is per turn: its group's turns of the same stage are the baseline. Groups
-without spread are dropped and counted. Baselines look at the groups of all ranks.
+What an advantage is stands in match/credit.py. Here the groups of all ranks are compared together, and groups that teach
+nothing are dropped and counted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from selfplay.game.advantages import RunningMeans, Values, advantages, turn_advantages
+from selfplay.game.advantages import RunningMeans, Values
 from selfplay.game.episode import Conversation, Role
 from selfplay.learning.ranks import Ranks
 from selfplay.learning.samples import Sample, conversation_samples
 from selfplay.match.counts import Counts
+from selfplay.match.credit import CreditSettings, credited, trained_rewards, with_advantages
 from selfplay.match.record import Match
+
+__all__ = ["Credit", "CreditSettings", "credit", "taught"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +34,6 @@ class Credit:
     running: RunningMeans
 
 
-@dataclass(frozen=True, slots=True)
-class CreditSettings:
-    """`mask_truncated` leaves out turns that the token limit ended."""
-
-    advantages: str = "group_std"
-    mask_truncated: bool = False
-
-
 def credit(
     matches: Sequence[Match],
     role: Role,
@@ -49,12 +43,12 @@ def credit(
     ranks: Ranks,
 ) -> Credit:
     """Advantages and samples for the trained turns, those at `stages`, of `role` in a step's matches."""
-    everyone = ranks.gather([_rewards(match, role, stages) for match in matches])
+    everyone = ranks.gather([trained_rewards(match, role, stages) for match in matches])
     offset = sum(len(own) for own in everyone[: ranks.rank])
     values, informative, after = credited([group for own in everyone for group in own], role, stages, settings, running)
     mine = slice(offset, offset + len(matches))
     trained = [
-        _with_advantages(match, role, stages, episodes, settings.mask_truncated)
+        with_advantages(match, role, stages, episodes, settings.mask_truncated)
         for match, episodes in zip(matches, values[mine], strict=True)
     ]
     samples = [
@@ -65,53 +59,6 @@ def credit(
         for sample in _samples(conversation, own)
     ]
     return Credit(tuple(trained), tuple(samples), len(matches), sum(informative[mine]), after)
-
-
-def credited(
-    pooled: Sequence[Sequence[Values]],
-    role: Role,
-    stages: Sequence[int],
-    settings: CreditSettings,
-    running: RunningMeans,
-) -> tuple[Sequence[Sequence[Values]], Sequence[bool], RunningMeans]:
-    """Advantages in the shape of the rewards `pooled[group][episode][turn]` of all ranks' groups; which groups teach
-    something; the moving averages afterwards."""
-    if role == "generator":
-        whole = advantages(
-            settings.advantages, [[turns[0] for turns in group] for group in pooled], role, stages[0], running
-        )
-        values = [[(value,) * len(stages) for value in group] for group in whole.values]
-        return values, whole.informative, whole.running
-    split = turn_advantages(settings.advantages, pooled, role, stages, running)
-    return split.values, split.informative, split.running
-
-
-def _rewards(match: Match, role: Role, stages: Sequence[int]) -> list[Values]:
-    """Rewards of the trained turns, per episode; a chain's one reward stands on each of its turns."""
-    if role == "generator":
-        return [(chain.reward,) * len(stages) for chain in match.chains]
-    return [
-        tuple(reward for turn, reward in zip(suite.turns, suite.rewards, strict=True) if turn.stage in stages)
-        for suite in match.suites
-    ]
-
-
-def _with_advantages(
-    match: Match, role: Role, stages: Sequence[int], episodes: Sequence[Values], mask_truncated: bool
-) -> Match:
-    """The match with an advantage on each trained turn of `role`, None on every other."""
-
-    def of(conversation: Conversation, values: Values) -> Values:
-        by_stage = dict(zip(stages, values, strict=True))
-        return tuple(
-            None if mask_truncated and turn.truncated else by_stage.get(turn.stage) for turn in conversation.turns
-        )
-
-    if role == "generator":
-        pairs = zip(match.chains, episodes, strict=True)
-        return replace(match, chains=tuple(replace(c, advantages=of(c.conversation, own)) for c, own in pairs))
-    pairs = zip(match.suites, episodes, strict=True)
-    return replace(match, suites=tuple(replace(s, advantages=of(s.conversation, own)) for s, own in pairs))
 
 
 def _samples(conversation: Conversation, advantages: Values) -> list[Sample]:

@@ -32,7 +32,7 @@ from selfplay.learning.update import UpdateSettings, UpdateStats, clipped_update
 from selfplay.match.counts import merged, step_counts
 from selfplay.match.evaluate import Evaluator, Measured, Opponent, changes, figures, measured_of
 from selfplay.match.examine import examine
-from selfplay.match.ledger import to_json
+from selfplay.match.ledger import NO_LEDGER, records
 from selfplay.match.record import Match
 from selfplay.match.score import score
 from selfplay.match.show import sample_text
@@ -118,6 +118,8 @@ def open_run(config: Config, recorder: Recorder, ranks: Ranks, judge: Judge) -> 
     """Opens player and problems, and says what takes time."""
     recorder.say(f"loading {config.model or 'the embedded player'}")
     policy, settings = setup.open_player(config, recorder), setup.update_settings(config)
+    if config.ledger == "off":
+        recorder.say(NO_LEDGER)
     recorder.about(tier=judge.box.tier, logprob_gap_limit=settings.gap_bound(policy.trainer.bounds))
     problems = setup.open_problems(config, judge, ranks, recorder.say)
     return Run(
@@ -253,7 +255,7 @@ def _record(
 ) -> None:
     counts = merged(run.ranks.gather(step_counts(matches, drifted, dependent) + taught(credits)))
     run.paid |= any(counts.shares[f"reward/{role}"].hits for role in ROLES)
-    records = run.ranks.gather([to_json(match) for match in matches])
+    lines = run.ranks.gather(records(matches, run.config.ledger))
     if not run.ranks.first:
         return
     times = {"seconds": clock.seconds} | {f"seconds/{name}": seconds for name, seconds in clock.laps.items()}
@@ -261,7 +263,7 @@ def _record(
     run.recorder.step(
         head | {"role": step.role, "phase": step.phase} | counts.metrics() | update_metrics(stats) | times
     )
-    run.recorder.episodes([record for own in records for record in own])
+    run.recorder.episodes([record for own in lines for record in own])
     if run.config.sample_every and step.index % run.config.sample_every == 0 and matches:
         run.recorder.sample(sample_text(matches[0]))
 

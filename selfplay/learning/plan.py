@@ -9,7 +9,8 @@ from dataclasses import replace
 
 from selfplay.config import Config
 from selfplay.errors import SelfplayError
-from selfplay.game.episode import ROLES, Role
+from selfplay.game import phases
+from selfplay.game.episode import Role
 from selfplay.game.phases import Step, schedule
 
 
@@ -39,7 +40,8 @@ def whole_schedule(config: Config) -> tuple[Step, ...]:
 
 
 def trained_roles(config: Config, step: Step) -> list[Role]:
-    return [r for r in ROLES if step.trains(r) and (r == "generator" or config.adversary == "trained")]
+    """Who learns in `step` under this adversary."""
+    return phases.trained_roles(step, config.adversary)
 
 
 def rate_factor(config: Config, step: Step) -> float:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import torch
@@ -105,10 +103,7 @@ def update_settings(config: Config) -> UpdateSettings:
 
 def reward_rule(config: Config) -> RewardRule:
     """The configured rule, with the configured weight of validity where it has one."""
-    rule = get_rule(config.rewards)
-    if not rule.per_turn:
-        return rule
-    return replace(rule, discriminator=partial(rule.discriminator, validity_weight=config.validity_weight))
+    return get_rule(config.rewards).weighing(config.validity_weight)
 
 
 def open_problems(

@@ -3,7 +3,9 @@
 record.py     the match: one problem's group, played and judged
 examine.py    from a group of conversations to a match
 score.py      from a match's verdicts to rewards, under any rule
-ledger.py     a match as JSON, and back
+credit.py     from rewards to advantages
+ledger.py     a match as JSON, and back; schema.py holds it to its shape
+rescore.py    a ledger under another rule
 """
 
 from selfplay.match.record import Chain, Match, Suite, Target

@@ -1,12 +1,17 @@
-"""What a step's matches add up to: shares and counts that merge over ranks, and the metrics made of them."""
+"""What a step's matches add up to: shares and counts that merge over ranks, and the metrics made of them.
+
+Our figures are shares of verdicts, of tests and of (suite, target) pairs. The prototype's stand beside them under its
+names, by its formulas: shares of each program's tests, averaged, and tests that catch the program they read.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from selfplay.match.record import KILLS, Match, Suite
-from selfplay.match.score import program_outcome
+from selfplay.game.rewards.outcomes import ProgramOutcome, SuiteOutcome, Verdict, known, lost
+from selfplay.match.record import Match, Suite
+from selfplay.match.score import program_outcome, suite_outcomes
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,21 +65,63 @@ def step_counts(matches: Sequence[Match], drifted: tuple[float, int], order_depe
 
 def _of_match(match: Match) -> Counts:
     programs = [program_outcome(match, number) for number in range(len(match.chains))]
-    own = [verdict for each in programs for verdict in each.baseline]
-    exam = [verdict for each in programs for verdict in (*each.baseline, *each.exam)]
+    suites = suite_outcomes(match)
+    own: list[Verdict] = [verdict for each in programs for verdict in each.baseline]
+    exam: list[Verdict] = [verdict for each in programs for verdict in (*each.baseline, *each.exam)]
     turns = [turn for role in ("generator", "discriminator") for c in match.conversations(role) for turn in c.turns]
-    wrong = list(match.wrong())
-    killed = [any(v in KILLS for v in match.each(row, suite.admitted)) for suite in match.suites for row in wrong]
+    targets = range(sum(1 for _ in match.wrong()))
+    killed = [any(case.valid and case.killed[target] for case in suite.cases) for suite in suites for target in targets]
     shares = {
-        "pass_rate": _share([verdict == "passed" for verdict in exam if verdict != "infra_error"]),
-        "pass_rate_baseline": _share([verdict == "passed" for verdict in own if verdict != "infra_error"]),
+        "pass_rate": _share([verdict == "passed" for verdict in known(exam)]),
+        "pass_rate_baseline": _share([verdict == "passed" for verdict in known(own)]),
         "no_code": _share([not each.has_code for each in programs]),
         "reward/generator": _share([chain.reward for chain in match.chains if chain.reward is not None]),
         "reward/discriminator": _share([r for suite in match.suites for r in suite.rewards if r is not None]),
         "truncated": _share([turn.truncated for turn in turns]),
         "kills": _share(killed),
+        "bug_catch_rate": _bugs_caught(suites),
     }
-    return merged([Counts(shares, {"masked": exam.count("infra_error")}), *map(_of_suite, match.suites)])
+    counts = Counts(shares | _pass_rates(programs), {"masked": exam.count("infra_error")})
+    own_cases = {case.key for case in match.baseline}
+    chained = [_by_stage(suite, outcome, own_cases) for suite, outcome in zip(match.suites, suites, strict=True)]
+    return merged([counts, *map(_of_suite, match.suites), *chained])
+
+
+def _pass_rates(programs: Sequence[ProgramOutcome]) -> dict[str, Share]:
+    """The prototype's pass rate, a mean over programs: on the problem's own tests, on the discriminator's, on both."""
+    sides: dict[str, Callable[[ProgramOutcome], tuple[Verdict, ...]]] = {
+        "test_pass_rate": lambda program: (*program.baseline, *program.exam),
+        "test_pass_rate_baseline": lambda program: program.baseline,
+        "test_pass_rate_discriminator": lambda program: program.exam,
+    }
+    faced = {name: [known(verdicts(program)) for program in programs] for name, verdicts in sides.items()}
+    return {name: _share([own.count("passed") / len(own) for own in every if own]) for name, every in faced.items()}
+
+
+def _bugs_caught(suites: Sequence[SuiteOutcome]) -> Share:
+    """Tests that count and fail the program that their suite read, of all written; suites that infrastructure took apart."""
+    told = [suite for suite in suites if not lost(suite.program)]
+    return Share(sum(suite.caught for suite in told), sum(suite.written for suite in told))
+
+
+def _by_stage(suite: Suite, outcome: SuiteOutcome, own: Collection[object]) -> Counts:
+    """Per stage how many tests were written, valid, new, and killed a target that no earlier stage's test kills.
+
+    `own` are the keys of the problem's own cases: a test that repeats one of them is not new.
+    """
+    plain: dict[str, int] = {}
+    earlier: set[int] = set()
+    for turn, told in zip(suite.turns, outcome.turns, strict=True):
+        valid = [(case.key, each) for case, each in zip(turn.cases, told.cases, strict=True) if each.valid]
+        kills = [{target for target, killed in enumerate(each.killed) if killed} for _, each in valid]
+        plain |= {
+            f"written/{turn.stage}": turn.written,
+            f"valid/{turn.stage}": len(valid),
+            f"new/{turn.stage}": sum(each.fresh and key not in own for key, each in valid),
+            f"new_kills/{turn.stage}": sum(bool(own_kills - earlier) for own_kills in kills),
+        }
+        earlier = earlier.union(*kills)
+    return Counts(plain=plain)
 
 
 def _share(values: Sequence[float]) -> Share:
@@ -82,9 +129,10 @@ def _share(values: Sequence[float]) -> Share:
 
 
 def _of_suite(suite: Suite) -> Counts:
-    distinct = len({case.key for case in suite.cases})
+    distinct, valid = len({case.key for case in suite.cases}), sum(map(sum, (t.valid for t in suite.turns)))
     hits = {
-        "validity": sum(map(sum, (t.valid for t in suite.turns))),
+        "validity": valid,
+        "test_validity": valid,
         "well_formed": len(suite.cases),
         "distinct": distinct,
     }

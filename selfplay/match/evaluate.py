@@ -72,21 +72,26 @@ class Evaluator:
 
     def record_opponent(self, player: Player, problems: Sequence[Problem]) -> Opponent:
         """Play the chains, and keep the wrong programs, that every later evaluation is held against."""
-        played = self.chains(player, problems, self.samples, OPPONENT, 1.0)
+        played = self._chains(player, problems, self.samples, OPPONENT, 1.0)
+        chains = [
+            tuple(Chain(each, self.judge.desk.code(problem, each.turns[-1].text)) for each in own)
+            for problem, own in zip(problems, played, strict=True)
+        ]
+        marked = self._marked(problems, chains)
         wrong = {
             problem.id: tuple(sorted({chain.code.source for chain in own if chain.code.source and not chain.correct}))
-            for problem, own in zip(problems, played, strict=True)
+            for problem, own in zip(problems, marked, strict=True)
         }
-        return Opponent({problem.id: own[0] for problem, own in zip(problems, played, strict=True)}, wrong)
+        return Opponent({problem.id: own[0] for problem, own in zip(problems, marked, strict=True)}, wrong)
 
     def measure(self, player: Player, problems: Sequence[Problem], opponent: Opponent) -> list[Match]:
-        """One match per problem: sampled chains and a greedy one, and a suite that reads the opponent's chain.
+        """One match per problem: sampled chains and, last, a greedy one, and a suite that reads the opponent's chain.
 
-        The suite's cases are held against the opponent's wrong programs and all mutants; the player's own programs face
-        the problem's tests alone.
+        The suite's cases are held against all of these programs, the opponent's wrong ones, and all mutants. Whether a
+        program passes the hidden cases too is its chain's `correct`; those cases are in no match.
         """
-        sampled = self.chains(player, problems, self.samples, EVALUATION, 1.0)
-        greedy = self.chains(player, problems, 1, EVALUATION, 0.0)
+        sampled = self._chains(player, problems, self.samples, EVALUATION, 1.0)
+        greedy = self._chains(player, problems, 1, EVALUATION, 0.0)
         seats = [
             Seat(EVALUATION, each, Conversation("discriminator"), 0, opponent.chains[each.id].conversation)
             for each in problems
@@ -96,8 +101,8 @@ class Evaluator:
         submissions = [
             Submission(
                 problem,
-                (),
-                (suite,),
+                (*sampled[number], *greedy[number]),
+                (suites[number],),
                 (-1,),
                 (
                     *(Target("recorded", source) for source in opponent.wrong[problem.id]),
@@ -105,42 +110,38 @@ class Evaluator:
                 ),
                 opponent.chains[problem.id],
             )
-            for number, (problem, suite) in enumerate(zip(problems, suites, strict=True))
+            for number, problem in enumerate(problems)
         ]
         step = Step(EVALUATION, self.stages[0], "both", "evaluation", played=self.stages)
+        matches = judged(submissions, step, self.judge, self.prompts.cases)
+        marked = self._marked(problems, [match.chains for match in matches])
         return [
-            replace(match, chains=(*own, *best), programs=((),) * len((*own, *best)))
-            for match, own, best in zip(
-                judged(submissions, step, self.judge, self.prompts.cases), sampled, greedy, strict=True
-            )
+            replace(match, chains=(*own[:-1], replace(own[-1], greedy=True)))
+            for match, own in zip(matches, marked, strict=True)
         ]
 
-    def chains(
+    def _chains(
         self, player: Player, problems: Sequence[Problem], count: int, step: int, temperature: float
-    ) -> list[list[Chain]]:
-        """`count` chains per problem with their programs, and whether these pass every baseline and hidden case."""
+    ) -> list[list[Conversation]]:
+        """`count` chains per problem."""
         seats = [Seat(step, problem, Conversation("generator"), i) for problem in problems for i in range(count)]
         sampling = replace(self.table.generator, temperature=temperature)
-        played = converse(player, self.prompts, seats, self.stages, sampling)
-        chains = [
-            Chain(chain, self.judge.desk.code(seat.problem, chain.turns[-1].text), greedy=temperature == 0)
-            for seat, chain in zip(seats, played, strict=True)
-        ]
-        rows = [chains[i * count : (i + 1) * count] for i in range(len(problems))]
-        return [
-            [replace(chain, correct=right) for chain, right in zip(own, marks, strict=True)]
-            for own, marks in zip(rows, self._correct(problems, rows), strict=True)
-        ]
+        played = list(converse(player, self.prompts, seats, self.stages, sampling))
+        return [played[i * count : (i + 1) * count] for i in range(len(problems))]
 
-    def _correct(self, problems: Sequence[Problem], rows: Sequence[Sequence[Chain]]) -> list[list[bool]]:
+    def _marked(self, problems: Sequence[Problem], rows: Sequence[Sequence[Chain]]) -> list[tuple[Chain, ...]]:
+        """The chains of each problem with whether their programs pass every baseline and hidden case."""
         jobs = []
         for problem, own in zip(problems, rows, strict=True):
             cases = (*problem_cases(problem, "baseline").cases, *problem_cases(problem, "hidden").cases)
             sources = tuple(chain.code.source or "" for chain in own)
             jobs.append(Job(problem.entry_point, sources, cases, problem.imports))
         return [
-            [bool(verdicts) and all(v == "passed" for v in verdicts) for verdicts in matrix.verdicts]
-            for matrix in self.judge.matrices(jobs)
+            tuple(
+                replace(chain, correct=bool(verdicts) and all(v == "passed" for v in verdicts))
+                for chain, verdicts in zip(own, matrix.verdicts, strict=True)
+            )
+            for own, matrix in zip(rows, self.judge.matrices(jobs), strict=True)
         ]
 
 

@@ -57,7 +57,10 @@ def judged(submissions: Sequence[Submission], step: Step, judge: Judge, asked: i
     matches = [
         _laid(submission, suites, step, judge, asked) for submission, suites in zip(submissions, written, strict=True)
     ]
-    programs = [_job(match, [chain.code.source or "" for chain in match.chains], everything=True) for match in matches]
+    programs = [
+        _job(match, [chain.code.source or "" for chain in (*match.chains, *_outside(match))], everything=True)
+        for match in matches
+    ]
     targets = [_job(match, [target.source for target in match.targets]) for match in matches]
     matrices = judge.matrices([*programs, *targets])
     return [
@@ -100,6 +103,10 @@ def _laid(
     )
 
 
+def _outside(match: Match) -> tuple[Chain, ...]:
+    return () if match.outside is None else (match.outside,)
+
+
 def _counting(match: Match) -> tuple[Case, ...]:
     return tuple({case.key: case for case in (*match.baseline, *match.admitted)}.values())
 
@@ -117,7 +124,8 @@ def _with_verdicts(match: Match, own: Matrix, wrong: Matrix) -> Match:
     targets = tuple(
         replace(target, verdicts=(*row, *rest)) for target, row in zip(match.targets, wrong.verdicts, strict=True)
     )
-    return replace(match, programs=own.verdicts, targets=targets)
+    rows, outside = own.verdicts[: len(match.chains)], own.verdicts[len(match.chains) :]
+    return replace(match, programs=rows, targets=targets, outside_verdicts=outside[0] if outside else ())
 
 
 def read_suites(

@@ -23,6 +23,7 @@ class Estimate:
     high: float
 
     def as_json(self) -> dict[str, float | None]:
+        """By name, rounded; null for NaN."""
         return {name: None if np.isnan(x) else round(float(x), 5) for name, x in asdict(self).items()}
 
 

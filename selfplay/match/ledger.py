@@ -3,14 +3,15 @@
 Every field always has one type, what may be missing is null, and what depends on data stands in lists, so pandas and the
 `datasets` library load the file as it is. A turn's text is `text`, a program's `code`, a case's `source`. Turns that
 branches share (the frozen prefix) are written once: conversations are lists of numbers into `turns`, suites' cases numbers
-into `cases`. Log-probabilities keep every digit.
+into `cases`. Log-probabilities keep every digit. A run can leave token ids and log-probabilities out, or keep no ledger;
+what a record must look like is schema.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from selfplay.cases.case import Case, Refusal
 from selfplay.errors import SelfplayError
@@ -20,8 +21,12 @@ from selfplay.game.phases import Step
 from selfplay.game.problems import Contract, Problem, StdinTest
 from selfplay.judging.turns import WrittenTurn
 from selfplay.match.record import Chain, Match, Paid, Suite, Target
+from selfplay.match.schema import flaw_of
 
 SCHEMA = 2
+Kept = Literal["full", "texts", "off"]
+NO_LEDGER = "--ledger off: no episode is kept, so this run cannot be scored again, nor its episodes be looked at"
+_TOKENS = ("prompt_ids", "ids", "logprobs")  # all that `texts` leaves out; no reward and no advantage is made of it
 _PROBLEM = (
     "id",
     "description",
@@ -41,8 +46,13 @@ class LedgerError(SelfplayError):
     """A record that is none, or of another schema."""
 
 
-def to_json(match: Match) -> dict[str, Any]:
-    """The match as an object of plain JSON values."""
+def records(matches: Sequence[Match], kept: Kept = "full") -> list[dict[str, Any]]:
+    """The matches as a ledger keeps them: whole, without what is counted in tokens (`texts`), or none (`off`)."""
+    return [] if kept == "off" else [to_json(match, tokens=kept == "full") for match in matches]
+
+
+def to_json(match: Match, tokens: bool = True) -> dict[str, Any]:
+    """The match as an object of plain JSON values. Without `tokens` the lists of ids and log-probabilities are empty."""
     turns = _Numbered()
     return {
         "kind": "match",
@@ -51,9 +61,13 @@ def to_json(match: Match) -> dict[str, Any]:
         "problem": _problem(match.problem),
         "asked": match.asked,
         "chains": [_chain(chain, turns) for chain in match.chains],
-        "outside": [_chain(chain, turns) for chain in (match.outside,) if chain is not None],
+        "outside": [
+            _chain(chain, turns) | {"verdicts": list(match.outside_verdicts)}
+            for chain in (match.outside,)
+            if chain is not None
+        ],
         "suites": [_suite(suite, match, turns) for suite in match.suites],
-        "turns": [_turn(turn) for turn in turns.values],
+        "turns": [_turn(turn) | ({} if tokens else {name: [] for name in _TOKENS}) for turn in turns.values],
         "cases": [_case(case) for case in match.cases],
         "own": match.own,
         "programs": [list(row) for row in match.programs],
@@ -64,15 +78,16 @@ def to_json(match: Match) -> dict[str, Any]:
 
 
 def from_json(record: Mapping[str, Any]) -> Match:
-    """The match that `to_json` wrote. Raises LedgerError."""
+    """The match that `to_json` wrote. Raises LedgerError where the record is another's, or does not hold together."""
     if record.get("schema") != SCHEMA:
         raise LedgerError(
-            f"a record of schema {record.get('schema')!r}, where {SCHEMA} is read: it is of another version"
+            f"a record of schema {ascii(record.get('schema'))[:40]}, where {SCHEMA} is read; use the version of selfplay that "
+            "wrote it, which config.yaml names"
         )
-    try:
-        return _match(record)
-    except (KeyError, TypeError, IndexError) as error:
-        raise LedgerError(f"not the record of a match: {type(error).__name__}: {error}") from None
+    flaw = flaw_of(record)
+    if flaw:
+        raise LedgerError(f"not the record of a match: {flaw}")
+    return _match(record)
 
 
 def _match(record: Mapping[str, Any]) -> Match:
@@ -91,6 +106,7 @@ def _match(record: Mapping[str, Any]) -> Match:
         programs=tuple(map(tuple, record["programs"])),
         targets=tuple(Target(each["origin"], each["code"], tuple(each["verdicts"])) for each in record["targets"]),
         outside=outside[0] if outside else None,
+        outside_verdicts=tuple(record["outside"][0]["verdicts"]) if outside else (),
     )
 
 

@@ -5,7 +5,7 @@ target (a program of the group, or a wrong program that cases are held against) 
 where it did not run it: mutants run what counts and nothing else.
 
     match.chains[0].code.source      the first program
-    match.row(0)                     its verdicts, aligned with match.cases
+    match.programs[0]                its verdicts, aligned with match.cases
     match.suites[0].turns[2].valid   which cases of a suite's third turn count
 
 A match goes through three hands, each of which returns a new one: `examine` makes it, `score` adds rewards, `credit` the
@@ -25,7 +25,7 @@ from selfplay.game.phases import Step
 from selfplay.game.problems import Problem
 from selfplay.judging.turns import WrittenTurn
 
-Origin = Literal["program", "recorded", "paid", "kept"]
+Origin = Literal["recorded", "paid", "kept"]
 KILLS: frozenset[Verdict | None] = frozenset(("failed", "error", "timeout"))
 
 Row = tuple[Verdict | None, ...]
@@ -94,7 +94,8 @@ class Match:
 
     `problem` has no hidden tests. `asked`: cases that a turn was asked for. `own` counts the problem's own cases at the
     head of `cases`. `programs` has a row of verdicts per chain, those of no suite's reading included; `targets` are the
-    wrong programs from elsewhere. `outside`: a chain of another player that suites read (`reads` -1).
+    wrong programs from elsewhere. `outside`: a chain of another player that suites read (`reads` -1), whose row is
+    `outside_verdicts`.
     """
 
     problem: Problem
@@ -107,6 +108,7 @@ class Match:
     programs: tuple[Row, ...] = ()
     targets: tuple[Target, ...] = ()
     outside: Chain | None = None
+    outside_verdicts: Row = ()
 
     @property
     def baseline(self) -> tuple[Case, ...]:
@@ -122,6 +124,10 @@ class Match:
     def well_formed(self) -> tuple[Case, ...]:
         """The union of the suites' well-formed cases, valid or not, in order of appearance."""
         return tuple({case.key: case for suite in self.suites for case in suite.cases}.values())
+
+    def read(self, suite: Suite) -> Row:
+        """The row of the program that a suite read."""
+        return self.programs[suite.reads] if suite.reads >= 0 else self.outside_verdicts
 
     def on(self, row: Row, cases: Iterable[Case]) -> tuple[Verdict, ...]:
         """The verdicts of a row on those of the cases that it ran."""

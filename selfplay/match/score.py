@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from selfplay.cases.case import Verdict
 from selfplay.game.rewards import CaseOutcome, ProgramOutcome, RewardRule, SuiteOutcome, TurnOutcome
-from selfplay.match.record import KILLS, Match, Row
+from selfplay.match.record import KILLS, Match
 
 
 def score(matches: Sequence[Match], rule: RewardRule) -> list[Match]:
@@ -61,7 +61,7 @@ def suite_outcomes(match: Match) -> list[SuiteOutcome]:
     holders = Counter(key for suite in match.suites for key in {case.key for case in suite.cases})
     found: list[SuiteOutcome] = []
     for suite in match.suites:
-        read: Row = match.programs[suite.reads] if suite.reads >= 0 else (None,) * len(match.cases)
+        read = match.read(suite)
         turns: list[TurnOutcome] = []
         seen: set[object] = set()
         for turn in suite.turns:
@@ -69,7 +69,7 @@ def suite_outcomes(match: Match) -> list[SuiteOutcome]:
             for case, valid in zip(turn.cases, turn.valid, strict=True):
                 number = place[case.key]
                 killed = tuple(target[number] in KILLS for target in targets)
-                fresh, failed = case.key not in seen, _failed(read[number])
+                fresh, failed = case.key not in seen, _failed(read[number] if read else None)
                 cases.append(CaseOutcome(valid, fresh, killed, by_baseline, holders[case.key], failed))
                 seen.add(case.key)
             turns.append(TurnOutcome(turn.stage, tuple(cases), turn.written - len(turn.cases), match.asked))

@@ -9,7 +9,9 @@ compares, hashes or prints them. A large argument costs its bytes: `"(" * 10**6`
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+
+from selfplay.reading.refusals import NotReadable
+from selfplay.reading.unknown import Data, Lazy, Unknown
 
 FUNCTION_STEPS = (
     600_000  # of one test function: `[i % 7 for i in range(10**5)]` is a pass over 100,000 items of four steps
@@ -34,76 +36,6 @@ _SMALL = 1 << 60  # integers below this share no hash (but -1 and -2)
 _END = object()
 
 
-class NotReadable(ValueError):
-    """Code that is not evaluated. `reason` is a short slug that is counted, `detail` says what was met."""
-
-    def __init__(self, reason: str, detail: str = "") -> None:
-        super().__init__(f"{reason}: {detail}" if detail else reason)
-        self.reason = reason
-        self.detail = detail
-
-
-class Unknown:
-    """A value that stands for something else than data: a result not known yet, a module, a marker.
-
-    Whatever an expression does to it is one of the methods below; the defaults refuse.
-    """
-
-    what = "a value that is only known when the program runs"
-
-    def _refuse(self) -> Any:
-        raise NotReadable("property", f"the test depends on {self.what}")
-
-    def call(self, arguments: list[Any], keywords: dict[str, Any]) -> Any:
-        return self._refuse()
-
-    def attribute(self, name: str) -> Any:
-        return self._refuse()
-
-    def item(self, key: Any) -> Any:
-        return self._refuse()
-
-    def passed_to(self, name: str, arguments: list[Any], keywords: dict[str, Any]) -> Any:
-        """The value of the builtin `name` called with this value among the arguments."""
-        return self._refuse()
-
-    def compare(self, operator: str, other: Any, flipped: bool) -> Any:
-        """This `operator` other; `flipped` where this value stood on the right."""
-        return self._refuse()
-
-    def negated(self) -> Any:
-        return self._refuse()
-
-    def combine(self, operator: str, other: Any, flipped: bool) -> Any:
-        """An arithmetic operator by its name in ast, such as `Sub`."""
-        return self._refuse()
-
-    def truth(self) -> bool:
-        return self._refuse()
-
-
-class Lazy(list[Any]):
-    """What zip, map, enumerate, reversed and generator expressions give: may be iterated once, is no list.
-
-    `taken` counts the items that are gone.
-    """
-
-    taken = 0
-
-    def rest(self) -> Iterator[Any]:
-        """The items that are left, each gone once it is given."""
-        while self.taken < len(self):
-            self.taken += 1
-            yield self[self.taken - 1]
-
-
-class View(Lazy):
-    """What a dictionary's keys, values and items are: may be iterated again."""
-
-    def rest(self) -> Iterator[Any]:
-        return iter(self)
-
-
 class Budget:
     """Counts steps down. `spend` and all that pays refuse with NotReadable, before anything is done.
 
@@ -113,13 +45,14 @@ class Budget:
     def __init__(self, steps: int = FUNCTION_STEPS) -> None:
         self.left = steps
         self.floor = 0
-        self._same_hash: dict[int, list[Any]] = {}
+        self._same_hash: dict[int, list[Data]] = {}
 
     def begin(self, steps: int) -> None:
         """What follows may spend `steps`, and no more than what is left of all."""
         self.floor = max(0, self.left - steps)
 
     def spend(self, steps: int = 1) -> None:
+        """Pay for what follows; refuses what more than is left would be needed for."""
         if steps > self.left - self.floor:
             raise NotReadable("budget", "it takes too many steps to evaluate; write smaller arguments or shorter loops")
         self.left -= steps
@@ -134,12 +67,12 @@ class Budget:
         if length * each > MAX_BYTES:
             raise NotReadable("budget", f"{length} items where {MAX_BYTES // each} are allowed")
 
-    def weigh(self, value: Any, times: int = 1) -> Any:
+    def weigh(self, value: Data, times: int = 1) -> Data:
         """Pay for looking through `value`, as a tree, `times` times. Returns it.
 
         Refuses what is unknown, iterators and deep nesting.
         """
-        walk: list[Iterator[Any]] = [iter((value,))]
+        walk: list[Iterator[Data]] = [iter((value,))]
         while walk:
             item = next(walk[-1], _END)
             kind = type(item)
@@ -153,7 +86,7 @@ class Budget:
                 self._weigh_one(item, kind, times)
         return value
 
-    def _weigh_parts(self, container: Any, times: int, walk: list[Iterator[Any]]) -> None:
+    def _weigh_parts(self, container: Data, times: int, walk: list[Iterator[Data]]) -> None:
         """Pay for the parts of a container that are all numbers or all texts; for any others they are walked next."""
         self.spend((len(container) // 16 + 1) * times)
         items = container if type(container) is not dict else [*container, *container.values()]
@@ -170,14 +103,14 @@ class Budget:
             self.spend(len(items) // 2 * times)
         walk.append(iter(items))
 
-    def _weigh_one(self, item: Any, kind: type, times: int) -> None:
+    def _weigh_one(self, item: Data, kind: type, times: int) -> None:
         if kind in _TEXTS:
             self.spend(item.__sizeof__() * min(times, 4) // STEP_BYTES + 1)
         elif kind is int:
             words = item.bit_length() // 64
             self.spend(words * times + words * words // 256 + 1)
         elif isinstance(item, Unknown):
-            item._refuse()
+            item.refuse()
         elif kind is range:
             self.weigh((item.start, item.stop, item.step), times)
         elif isinstance(item, Lazy):
@@ -185,7 +118,7 @@ class Budget:
         elif kind not in (float, slice, type(...)):
             raise NotReadable("unsupported", f"a {kind.__name__} as a value")
 
-    def copied(self, *values: Any) -> None:
+    def copied(self, *values: Data) -> None:
         """Pay for a copy of each value that leaves its parts as they are."""
         for value in values:
             if type(value) in _COPIED:
@@ -194,7 +127,7 @@ class Budget:
             else:
                 self.weigh(value)
 
-    def items(self, value: Any) -> list[Any]:
+    def items(self, value: Data) -> list[Data]:
         """The items of something iterable, as a new list. An iterator is empty afterwards."""
         self._paid_items(value)
         items = list(value.rest() if isinstance(value, Lazy) else value)
@@ -203,9 +136,9 @@ class Budget:
             items.sort(key=repr)  # texts are hashed with a salt: read the same test the same way in every process
         return items
 
-    def _paid_items(self, value: Any) -> None:
+    def _paid_items(self, value: Data) -> None:
         if isinstance(value, Unknown):
-            value._refuse()
+            value.refuse()
         elif type(value) is range:
             length = max(0, -((value.start - value.stop) // value.step))
             self.made(length, 40)
@@ -216,13 +149,13 @@ class Budget:
         else:
             raise NotReadable("unreadable", f"a {type(value).__name__} is not iterable")
 
-    def each(self, value: Any) -> Iterable[Any]:
+    def each(self, value: Data) -> Iterable[Data]:
         """The items of something iterable, one by one where no list of them is needed."""
         if isinstance(value, Lazy):
             return value.rest()
         return value if type(value) is range else self.items(value)
 
-    def keys(self, items: Iterable[Any]) -> Iterable[Any]:
+    def keys(self, items: Iterable[Data]) -> Iterable[Data]:
         """Pay for items that enter a set, or are a dictionary's keys. Returns them.
 
         Refuses many different ones of one hash: each is compared with all the others.
@@ -233,7 +166,7 @@ class Budget:
                 self._few_like(self.weigh(item, 3))
         return items
 
-    def _few_like(self, item: Any) -> None:
+    def _few_like(self, item: Data) -> None:
         self.spend(4)
         alike = self._same_hash.setdefault(hash(item), [])
         if not any(item == other for other in alike):

@@ -11,11 +11,10 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from selfplay.cases.equality import truth
 from selfplay.cases.functions import FUNCTIONS
-from selfplay.cases.values import dump, load, number
+from selfplay.cases.values import Tree, decode, dump, load, number
 from selfplay.reading.normal import FLIPPED, Term, is_call, joined, make, words
 from selfplay.reading.refusals import refuse
 
@@ -68,7 +67,7 @@ def _classic(term: Term) -> Condition | None:
         return _denied(term[2])
     if is_call(term, "approx", "isclose"):
         last = ("real",) if term[1] == "isclose" else ()
-        rel, abs = (number(load(part[1])) for part in term[4:])
+        rel, abs = (decode(part[1]) for part in term[4:])
         return _near(term[2], term[3], rel, abs, last)
     if is_call(term, "<", "<=") and is_call(term[2], "abs"):
         return _distance(term)
@@ -157,7 +156,7 @@ _PLAIN_STEPS: dict[str, tuple[str, ...]] = {
 }
 
 
-def _near(of: Term, expected: Term, rel: Any, abs: Any, last: tuple[str, ...] = ()) -> Condition | None:
+def _near(of: Term, expected: Term, rel: float, abs: float, last: tuple[str, ...] = ()) -> Condition | None:
     found = _viewed(of, "approx", expected[1], last) if expected[0] == "data" else None
     return found and Condition(found.arguments, "approx", found.expected, found.view, (float(rel), float(abs)))
 
@@ -190,7 +189,7 @@ class _Writer:
         self.variables: dict[int, int] = {}
         self.letters = MAX_LETTERS
 
-    def write(self, term: Term) -> list[Any]:
+    def write(self, term: Term) -> list[Tree]:
         head = term[0]
         if head == "result":
             if term[1] not in self.calls and len(self.calls) == MAX_CALLS:
@@ -211,7 +210,7 @@ class _Writer:
             return self._comprehension(term)
         return [head, *map(self.write, term[1:])]
 
-    def _call(self, term: Term) -> list[Any]:
+    def _call(self, term: Term) -> list[Tree]:
         name: str = "is not" if term[1] == "is_not" else term[1]
         arguments = [*map(self.write, term[2:])]
         if name == "type_is":
@@ -220,8 +219,8 @@ class _Writer:
             refuse("on_value", name=f"{name.lstrip('.')} with these arguments")
         return ["call", name, *arguments]
 
-    def _comprehension(self, term: Term) -> list[Any]:
-        generators: list[Any] = []
+    def _comprehension(self, term: Term) -> list[Tree]:
+        generators: list[Tree] = []
         for iterable, numbers, wanted in term[2]:
             of = self.write(iterable)
             bound = [self.variables.setdefault(number, len(self.variables)) for number in numbers]

@@ -9,13 +9,13 @@ Integers hold `MAX_BITS` at most, so that one quadratic operation on them is pai
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable
+from typing import TypeAlias
 
-from selfplay.reading.budget import MAX_BITS, Budget, NotReadable
+from selfplay.reading.budget import MAX_BITS, Budget
+from selfplay.reading.refusals import NotReadable
+from selfplay.reading.unknown import Arguments, Data, Keywords
 
-Arguments: TypeAlias = Sequence[Any]
-Keywords: TypeAlias = Mapping[str, Any]
 Cost: TypeAlias = Callable[[Budget, Arguments, Keywords], None]
 
 MAX_DIGITS = 400  # that round() counts: no float has more
@@ -86,7 +86,7 @@ def merged(budget: Budget, arguments: Arguments, keywords: Keywords) -> None:
 # Texts.
 
 
-def width(*texts: Any) -> int:
+def width(*texts: Data) -> int:
     """The most bytes that a character of these texts takes."""
     return 1 if all(type(text) is not str or text.isascii() for text in texts) else 4
 
@@ -148,6 +148,7 @@ def joined(budget: Budget, arguments: Arguments, keywords: Keywords) -> None:
 
 
 def replaced(budget: Budget, arguments: Arguments, keywords: Keywords) -> None:
+    """Writes the second text again with a third in place of each first."""
     searched(budget, arguments, keywords)
     text, old, new = arguments[:3]
     if isinstance(old, str) and isinstance(new, str):
@@ -156,6 +157,7 @@ def replaced(budget: Budget, arguments: Arguments, keywords: Keywords) -> None:
 
 
 def padded(budget: Budget, arguments: Arguments, keywords: Keywords) -> None:
+    """Writes a text again, as wide as the second argument says."""
     budget.weigh(list(arguments))
     if type(arguments[1]) is int:
         budget.made(max(len(arguments[0]), arguments[1]), width(*arguments))
@@ -192,6 +194,7 @@ def numeral(budget: Budget, arguments: Arguments, keywords: Keywords) -> None:
 
 
 def rounded(budget: Budget, arguments: Arguments, keywords: Keywords) -> None:
+    """round(x, digits): with a power of ten as long as `digits`."""
     budget.weigh([*arguments, *keywords.values()])
     digits = arguments[1] if len(arguments) > 1 else keywords.get("ndigits")
     if isinstance(digits, int) and abs(digits) > MAX_DIGITS:

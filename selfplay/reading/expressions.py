@@ -10,40 +10,36 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, ClassVar, TypeAlias
 
-from selfplay.reading.budget import Budget, Lazy, NotReadable, Unknown, bits
+from selfplay.reading.budget import Budget, bits
 from selfplay.reading.costs import width
-from selfplay.reading.known import BUILTINS, Native
+from selfplay.reading.known import BUILTINS
 from selfplay.reading.methods import method
-from selfplay.reading.names import BoundMethod, Function, Scope
-from selfplay.reading.operators import binary, compare, unary
+from selfplay.reading.names import BoundMethod, Function, Scope, defaults_of
+from selfplay.reading.native import Native
+from selfplay.reading.operators import COMPARISONS, binary, compare, unary
+from selfplay.reading.refusals import NotReadable
+from selfplay.reading.unknown import Arguments, Data, Keywords, Lazy, Unknown, Value, denied
 
 ERRORS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError, MemoryError)
-OPERATORS: dict[type[ast.cmpop], str] = {
-    ast.Eq: "==",
-    ast.NotEq: "!=",
-    ast.Lt: "<",
-    ast.LtE: "<=",
-    ast.Gt: ">",
-    ast.GtE: ">=",
-    ast.Is: "is",
-    ast.IsNot: "is_not",
-    ast.In: "in",
-    ast.NotIn: "not_in",
-}
+# Called with the interpreter, a node of the handler's kind, and the scope.
+Handler: TypeAlias = Callable[[Any, Any, Scope], Value]
 
 
 class Expressions:
-    """Evaluates expressions within one budget. How names are bound and helpers run is the subclass's part."""
+    """Evaluates expressions within one budget. How names are bound and helpers run is the subclass's part.
 
-    handlers: ClassVar[dict[type[ast.AST], Callable[[Any, Any, Scope], Any]]]  # a subclass may have its own
+    All methods may raise NotReadable, and spend the budget.
+    """
+
+    handlers: ClassVar[dict[type[ast.AST], Handler]]  # a subclass may have its own
 
     def __init__(self, budget: Budget | None = None) -> None:
         self.budget = budget or Budget()
 
-    def value(self, node: ast.AST, scope: Scope) -> Any:
+    def value(self, node: ast.AST, scope: Scope) -> Value:
         """The value of an expression; raises NotReadable, also for what Python would raise."""
         self.budget.spend()
         handler = self.handlers.get(type(node))
@@ -56,34 +52,35 @@ class Expressions:
         except ERRORS as error:
             raise NotReadable("unreadable", f"{type(error).__name__}: {error}"[:200]) from None
 
-    def truth(self, value: Any) -> bool:
+    def truth(self, value: Value) -> bool:
+        """Which way an `if` on a value goes."""
         return value.truth() if isinstance(value, Unknown) else bool(value)
 
-    def constant(self, node: ast.Constant, scope: Scope) -> Any:
+    def _on_constant(self, node: ast.Constant, scope: Scope) -> Value:
         if isinstance(node.value, int):
             return bits(node.value)
         return node.value
 
-    def name(self, node: ast.Name, scope: Scope) -> Any:
+    def _on_name(self, node: ast.Name, scope: Scope) -> Value:
         return scope.find(node.id)
 
-    def sequence(self, node: ast.List | ast.Tuple, scope: Scope) -> Any:
+    def _on_sequence(self, node: ast.List | ast.Tuple, scope: Scope) -> Value:
         items = self._items(node.elts, scope)
         return items if type(node) is ast.List else tuple(items)
 
-    def set(self, node: ast.Set, scope: Scope) -> Any:
+    def _on_set(self, node: ast.Set, scope: Scope) -> Value:
         return self._set(self._items(node.elts, scope))
 
-    def _set(self, items: list[Any]) -> set[Any]:
+    def _set(self, items: list[Value]) -> set[Value]:
         self.budget.made(len(items), 64)
         self.budget.spend(2)
         return set(self.budget.keys(self.budget.weigh(items)))
 
-    def _items(self, nodes: Sequence[ast.expr], scope: Scope) -> list[Any]:
+    def _items(self, nodes: Sequence[ast.expr], scope: Scope) -> list[Value]:
         if len(nodes) > 32 and all(type(node) is ast.Constant for node in nodes):
             self.budget.spend(len(nodes) // 8)
-            return [self.constant(node, scope) for node in nodes if type(node) is ast.Constant]
-        items: list[Any] = []
+            return [self._on_constant(node, scope) for node in nodes if type(node) is ast.Constant]
+        items: list[Value] = []
         for node in nodes:
             if type(node) is ast.Starred:
                 items.extend(self.budget.items(self.value(node.value, scope)))
@@ -91,8 +88,8 @@ class Expressions:
                 items.append(self.value(node, scope))
         return items
 
-    def dictionary(self, node: ast.Dict, scope: Scope) -> Any:
-        pairs: list[tuple[Any, Any]] = []
+    def _on_dictionary(self, node: ast.Dict, scope: Scope) -> Value:
+        pairs: list[tuple[Value, Value]] = []
         for key, item in zip(node.keys, node.values, strict=True):
             if key is None:
                 found = self.value(item, scope)
@@ -104,75 +101,67 @@ class Expressions:
                 pairs.append((self.value(key, scope), self.value(item, scope)))
         return self._dictionary(pairs)
 
-    def _dictionary(self, pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
+    def _dictionary(self, pairs: list[tuple[Value, Value]]) -> dict[Value, Value]:
         keys = [key for key, _ in pairs]
         self.budget.made(len(pairs), 100)
         self.budget.keys(self.budget.weigh(keys))
         return dict(pairs)
 
-    def binary(self, node: ast.BinOp, scope: Scope) -> Any:
+    def _on_binary(self, node: ast.BinOp, scope: Scope) -> Value:
         return self.combine(type(node.op).__name__, self.value(node.left, scope), self.value(node.right, scope))
 
-    def combine(self, name: str, a: Any, b: Any) -> Any:
+    def combine(self, name: str, a: Value, b: Value) -> Value:
+        """Two values under an arithmetic operator, by its name in ast."""
         if isinstance(a, Unknown):
             return a.combine(name, b, False)
         if isinstance(b, Unknown):
             return b.combine(name, a, True)
         return binary(self.budget, name, a, b)
 
-    def unary(self, node: ast.UnaryOp, scope: Scope) -> Any:
+    def _on_unary(self, node: ast.UnaryOp, scope: Scope) -> Value:
         value = self.value(node.operand, scope)
         if type(node.op) is ast.Not:
-            return value.negated() if isinstance(value, Unknown) else not value
+            return denied(value)
         if isinstance(value, Unknown):
             return value.combine(type(node.op).__name__, None, False)
         return unary(self.budget, type(node.op), value)
 
-    def boolean(self, node: ast.BoolOp, scope: Scope) -> Any:
-        """`and` / `or` with Python's shortcuts; at most one part may be unknown, and it must decide."""
+    def _on_boolean(self, node: ast.BoolOp, scope: Scope) -> Value:
+        """`and` / `or` with Python's shortcuts."""
         stop = type(node.op) is ast.Or
-        value: Any = None
-        unknown: list[Any] = []
+        value: Value = None
         for part in node.values:
             value = self.value(part, scope)
-            if isinstance(value, Unknown):
-                unknown.append(value)
-            elif bool(value) == stop:
+            if self.truth(value) == stop:
                 break
-        if not unknown:
-            return value
-        if len(unknown) > 1 or (not isinstance(value, Unknown) and bool(value) == stop):
-            raise NotReadable("compound", "several conditions in one assertion")
-        return unknown[0]
+        return value
 
-    def comparison(self, node: ast.Compare, scope: Scope) -> Any:
-        left = self.value(node.left, scope)
-        results: list[Any] = []
+    def _on_comparison(self, node: ast.Compare, scope: Scope) -> Value:
+        """A chain goes on as long as its comparisons hold."""
+        left, found = self.value(node.left, scope), True
         for op, other in zip(node.ops, node.comparators, strict=True):
             right = self.value(other, scope)
-            results.append(self.compare(OPERATORS[type(op)], left, right))
-            if results[-1] is False:
-                return False
+            found = self.truth(self.compare(COMPARISONS[type(op)], left, right))
+            if not found:
+                break
             left = right
-        unknown = [result for result in results if isinstance(result, Unknown)]
-        if len(unknown) > 1:
-            raise NotReadable("compound", "a chained comparison")
-        return unknown[0] if unknown else results[-1]
+        return found
 
-    def compare(self, name: str, a: Any, b: Any) -> Any:
+    def compare(self, name: str, a: Value, b: Value) -> Value:
+        """Two values under a comparison, by its name in COMPARISONS."""
         if isinstance(a, Unknown):
             return a.compare(name, b, False)
         if isinstance(b, Unknown):
             return b.compare(name, a, True)
         return compare(self.budget, name, a, b)
 
-    def choice(self, node: ast.IfExp, scope: Scope) -> Any:
+    def _on_choice(self, node: ast.IfExp, scope: Scope) -> Value:
         return self.value(node.body if self.truth(self.value(node.test, scope)) else node.orelse, scope)
 
-    def item(self, node: ast.Subscript, scope: Scope) -> Any:
+    def _on_item(self, node: ast.Subscript, scope: Scope) -> Value:
         return self.at(self.value(node.value, scope), self.value(node.slice, scope))
 
-    def at(self, value: Any, key: Any) -> Any:
+    def at(self, value: Data, key: Value) -> Value:
         """An item or slice of a value."""
         if isinstance(value, Unknown):
             return value.item(key)
@@ -183,50 +172,42 @@ class Expressions:
             self.budget.made(len(range(*key.indices(len(value)))), each)
         return value[self.budget.weigh(key, 3)]
 
-    def slice(self, node: ast.Slice, scope: Scope) -> Any:
+    def _on_slice(self, node: ast.Slice, scope: Scope) -> Value:
         """The bounds of a slice: integers, so that nothing hides in them."""
         bounds = (node.lower, node.upper, node.step)
         return self.apply(BUILTINS["slice"], [None if part is None else self.value(part, scope) for part in bounds])
 
-    def attribute(self, node: ast.Attribute, scope: Scope) -> Any:
+    def _on_attribute(self, node: ast.Attribute, scope: Scope) -> Value:
         value = self.value(node.value, scope)
         if isinstance(value, Unknown):
             return value.attribute(node.attr)
         self.budget.spend(2)
         return BoundMethod(value, node.attr)
 
-    def lambda_(self, node: ast.Lambda, scope: Scope) -> Function:
-        return self.function(node, scope)
-
     def function(self, node: ast.FunctionDef | ast.Lambda, scope: Scope) -> Function:
+        """A helper or a lambda, its defaults evaluated where it is defined."""
         spec = node.args
-        positional = [*spec.posonlyargs, *spec.args]
-        self.budget.spend(len(positional) + len(spec.kwonlyargs) + 3)
-        defaults = {
-            argument.arg: self.value(default, scope)
-            for argument, default in zip(positional[len(positional) - len(spec.defaults) :], spec.defaults, strict=True)
-        }
-        for argument, default in zip(spec.kwonlyargs, spec.kw_defaults, strict=True):
-            if default is not None:
-                defaults[argument.arg] = self.value(default, scope)
-        return Function(node, scope, defaults)
+        self.budget.spend(len(spec.posonlyargs) + len(spec.args) + len(spec.kwonlyargs) + 3)
+        return Function(node, scope, {name: self.value(default, scope) for name, default in defaults_of(spec)})
 
-    def joined(self, node: ast.JoinedStr, scope: Scope) -> str:
-        parts = [self.value(part, scope) for part in node.values]
+    def _on_joined(self, node: ast.JoinedStr, scope: Scope) -> str:
+        parts: list[Data] = [self.value(part, scope) for part in node.values]
         self.budget.made(sum(map(len, parts)), width(*parts))
         return "".join(parts)
 
-    def formatted(self, node: ast.FormattedValue, scope: Scope) -> str:
+    def _on_formatted(self, node: ast.FormattedValue, scope: Scope) -> str:
         value = self.budget.weigh(self.value(node.value, scope), 4)
-        spec = "" if node.format_spec is None else self.value(node.format_spec, scope)
+        spec = "" if node.format_spec is None else str(self.value(node.format_spec, scope))
         if re.search(r"\d{4}", spec) or (spec and not isinstance(value, (int, float, str))):
             raise NotReadable("unsupported", f"the format {spec[:20]!r}")
         self.budget.spend(32 if spec else 1)  # at most 999 places, and as many digits
         shown = {115: str, 114: repr, 97: ascii}.get(node.conversion, lambda value: value)(value)
         return format(shown, spec)
 
-    def comprehension(self, node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp, scope: Scope) -> Any:
-        found: list[Any] = []
+    def _on_comprehension(
+        self, node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp, scope: Scope
+    ) -> Value:
+        found: list[Data] = []
         inner = Scope(outer=scope)
         for _ in self._bindings(node.generators, inner):
             if isinstance(node, ast.DictComp):
@@ -247,29 +228,34 @@ class Expressions:
             yield
             return
         first = generators[0]
-        for item in self.budget.each(self.value(first.iter, scope)):
+        for item in self._each(first, scope):
             self.budget.spend()
             self.bind(first.target, item, scope)
             if all(self.truth(self.value(condition, scope)) for condition in first.ifs):
                 yield from self._bindings(generators[1:], scope)
 
-    def call(self, node: ast.Call, scope: Scope) -> Any:
+    def _each(self, generator: ast.comprehension, scope: Scope) -> Iterable[Value]:
+        return self.budget.each(self.value(generator.iter, scope))
+
+    def _on_call(self, node: ast.Call, scope: Scope) -> Value:
         function = self.value(node.func, scope)
         arguments = self._items(node.args, scope)
-        keywords: dict[str, Any] = {}
+        keywords: dict[str, Data] = {}
         for keyword in node.keywords:
-            value = self.value(keyword.value, scope)
+            value: Data = self.value(keyword.value, scope)
             if keyword.arg is None:
                 self.budget.copied(value)
             keywords.update({keyword.arg: value} if keyword.arg is not None else value)
         return self.apply(function, arguments, keywords)
 
-    def apply(self, function: Any, arguments: list[Any], keywords: dict[str, Any] | None = None) -> Any:
+    def apply(self, function: Value, arguments: Arguments, keywords: Keywords | None = None) -> Value:
         """Call a function of the test, a known one, or something unknown that says itself what calling it means."""
         self.budget.spend()
         keywords = keywords or {}
         if isinstance(function, Function):
-            return self._apply_own(function, arguments, keywords)
+            inner = function.called_with(self.budget, arguments, keywords)
+            body = function.body
+            return self.run_body(body, inner) if isinstance(body, list) else self.value(body, inner)
         if isinstance(function, BoundMethod):
             return method(self.budget, self.apply, function.value, function.name, arguments, keywords)
         if isinstance(function, Unknown):
@@ -281,66 +267,32 @@ class Expressions:
                 return argument.passed_to(function.name, arguments, keywords)
         return function.function(self.budget, self.apply, arguments, keywords)
 
-    def _apply_own(self, function: Function, arguments: list[Any], keywords: dict[str, Any]) -> Any:
-        scope = Scope(self._bound(function, [*function.bound, *arguments], dict(keywords)), function.scope)
-        if not isinstance(function.body, list):
-            return self.value(function.body, scope)
-        return self.run_body(function.body, scope)
+    def bind(self, target: ast.expr, value: Value, scope: Scope) -> None:
+        """Assign a value to a name, or to whatever else the subclass knows."""
+        raise NotImplementedError
 
-    def _bound(self, function: Function, arguments: list[Any], keywords: dict[str, Any]) -> dict[str, Any]:
-        spec = function.arguments
-        self.budget.spend((len(spec.args) + len(spec.kwonlyargs) + len(arguments) + len(keywords)) // 4 + 2)
-        names = [argument.arg for argument in (*spec.posonlyargs, *spec.args)]
-        bound = dict(zip(names, arguments, strict=False))
-        if spec.vararg:
-            bound[spec.vararg.arg] = tuple(arguments[len(names) :])
-        elif len(arguments) > len(names):
-            raise NotReadable("unreadable", "too many arguments for a helper")
-        for name in (*names, *(argument.arg for argument in spec.kwonlyargs)):
-            if name in keywords:
-                bound[name] = keywords.pop(name)
-            elif name not in bound:
-                if name not in function.defaults:
-                    raise NotReadable("unreadable", f"no argument for {name!r}")
-                bound[name] = function.defaults[name]
-        if spec.kwarg:
-            bound[spec.kwarg.arg] = keywords
-        elif keywords:
-            raise NotReadable("unreadable", f"unexpected keywords {sorted(keywords)}")
-        return bound
-
-    def bind(self, target: ast.expr, value: Any, scope: Scope) -> None:
-        """Assign to a name; a subclass knows more targets."""
-        if not isinstance(target, ast.Name):
-            raise NotReadable("unsupported", f"an assignment to {type(target).__name__}")
-        scope.names[target.id] = value
-
-    def run_body(self, body: list[ast.stmt], scope: Scope) -> Any:
+    def run_body(self, body: list[ast.stmt], scope: Scope) -> Value:
         """What a helper's statements return."""
-        raise NotReadable("unsupported", "statements")
+        raise NotImplementedError
 
 
 Expressions.handlers = {
-    ast.Constant: Expressions.constant,
-    ast.Name: Expressions.name,
-    ast.List: Expressions.sequence,
-    ast.Tuple: Expressions.sequence,
-    ast.Set: Expressions.set,
-    ast.Dict: Expressions.dictionary,
-    ast.BinOp: Expressions.binary,
-    ast.UnaryOp: Expressions.unary,
-    ast.BoolOp: Expressions.boolean,
-    ast.Compare: Expressions.comparison,
-    ast.IfExp: Expressions.choice,
-    ast.Subscript: Expressions.item,
-    ast.Slice: Expressions.slice,
-    ast.Attribute: Expressions.attribute,
-    ast.Lambda: Expressions.lambda_,
-    ast.JoinedStr: Expressions.joined,
-    ast.FormattedValue: Expressions.formatted,
-    ast.ListComp: Expressions.comprehension,
-    ast.SetComp: Expressions.comprehension,
-    ast.DictComp: Expressions.comprehension,
-    ast.GeneratorExp: Expressions.comprehension,
-    ast.Call: lambda ev, node, scope: ev.call(node, scope),  # a subclass overrides it
+    ast.Constant: Expressions._on_constant,
+    ast.Name: Expressions._on_name,
+    **dict.fromkeys((ast.List, ast.Tuple), Expressions._on_sequence),
+    ast.Set: Expressions._on_set,
+    ast.Dict: Expressions._on_dictionary,
+    ast.BinOp: Expressions._on_binary,
+    ast.UnaryOp: Expressions._on_unary,
+    ast.BoolOp: Expressions._on_boolean,
+    ast.Compare: Expressions._on_comparison,
+    ast.IfExp: Expressions._on_choice,
+    ast.Subscript: Expressions._on_item,
+    ast.Slice: Expressions._on_slice,
+    ast.Attribute: Expressions._on_attribute,
+    ast.Lambda: Expressions.function,
+    ast.JoinedStr: Expressions._on_joined,
+    ast.FormattedValue: Expressions._on_formatted,
+    **dict.fromkeys((ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp), Expressions._on_comprehension),
+    ast.Call: lambda interpreter, node, scope: interpreter._on_call(node, scope),  # a subclass overrides it
 }

@@ -6,21 +6,20 @@ import ast
 from collections import deque
 from collections.abc import Iterable, Sequence
 from itertools import product
-from typing import Any
 
-from selfplay.reading.budget import NotReadable, Unknown
-from selfplay.reading.interpret import Scope
+from selfplay.reading.names import Scope
 from selfplay.reading.opaque import Spoiled
 from selfplay.reading.pytests import Marker, Parameters, dotted
-from selfplay.reading.refusals import refuse
+from selfplay.reading.refusals import NotReadable, refuse
 from selfplay.reading.stating import Statements
 from selfplay.reading.unittests import TestSelf
+from selfplay.reading.unknown import Unknown, Value
 
 MAX_ROWS = 4_096  # of one parametrised function
 MAX_NAMES = 2_000  # characters of its argnames, or as many names
 ROW_STEPS = 4  # of making one row, or calling a test with it
 FIXTURE_STEPS = 2  # of looking at one fixture of the file
-Row = dict[str, Any]
+Row = dict[str, Value]
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -32,11 +31,12 @@ class Request(Unknown):
     def __init__(self, params: Row, name: str) -> None:
         self.params, self.name = params, name
 
-    def attribute(self, name: str) -> Any:
-        return self.params[self.name] if name == "param" and self.name in self.params else self._refuse()
+    def attribute(self, name: str) -> Value:
+        return self.params[self.name] if name == "param" and self.name in self.params else self.refuse()
 
 
 def is_fixture(node: ast.stmt) -> bool:
+    """Whether a statement defines a fixture."""
     return isinstance(node, ast.FunctionDef) and any(dotted(one).endswith("fixture") for one in node.decorator_list)
 
 
@@ -46,7 +46,7 @@ class Fixtures(Statements):
     fixtures: dict[str, ast.FunctionDef]
     globals: Scope
 
-    def rows(self, marks: Iterable[Any], names: Sequence[str]) -> list[Row]:
+    def rows(self, marks: Iterable[Value], names: Sequence[str]) -> list[Row]:
         """With what a test is called, row by row, in the order of pytest. Refuses a test that is skipped."""
         self.budget.spend(FIXTURE_STEPS * len(self.fixtures))
         columns = [rows for rows in map(self._parametrized, marks) if rows is not None]
@@ -97,7 +97,7 @@ class Fixtures(Statements):
             refuse("patches", self.entry.name, name=f"something ({name})")
         return found or refuse("fixture", self.entry.name, name=name)
 
-    def _settings(self, name: str, instance: TestSelf | None = None) -> dict[str, Any]:
+    def _settings(self, name: str, instance: TestSelf | None = None) -> dict[str, Value]:
         node = self._node(name, instance)
         self.budget.spend(2 * len(node.decorator_list))
         for decorator in node.decorator_list:
@@ -109,7 +109,7 @@ class Fixtures(Statements):
     def _params(self, name: str) -> list[Row]:
         return [{f"param of {name}": value} for value in self.budget.items(self._settings(name)["params"])]
 
-    def _fixture(self, name: str, row: Row, instance: TestSelf | None, within: tuple[str, ...]) -> Any:
+    def _fixture(self, name: str, row: Row, instance: TestSelf | None, within: tuple[str, ...]) -> Value:
         self.budget.spend(ROW_STEPS)
         node = self._node(name, instance)
         if name in within:
@@ -127,7 +127,7 @@ class Fixtures(Statements):
                 scope.names[argument] = value
         return self._given(node, scope)
 
-    def _given(self, node: ast.FunctionDef, scope: Scope) -> Any:
+    def _given(self, node: ast.FunctionDef, scope: Scope) -> Value:
         """What a fixture returns or yields; what follows a yield comes after the test."""
         self.budget.spend(len(node.body) // 8)
         for position, statement in enumerate(node.body):
@@ -137,16 +137,16 @@ class Fixtures(Statements):
         flow = self.run(node.body, scope)
         return flow.value if flow else None
 
-    def _parametrized(self, mark: Any) -> list[Row] | None:
+    def _parametrized(self, mark: Value) -> list[Row] | None:
         """The rows of a parametrize mark; None for a mark that changes nothing."""
         if isinstance(mark, Spoiled):
-            mark._refuse()
+            mark.refuse()
         if not isinstance(mark, Marker) or not mark.name:
             refuse("mark", self.entry.name)
         if mark.name != "parametrize":
             self._skipped(mark)
             return None
-        arguments = dict(zip(("argnames", "argvalues"), mark.arguments, strict=False)) | mark.keywords
+        arguments = dict(zip(("argnames", "argvalues"), mark.arguments, strict=False)) | dict(mark.keywords)
         odd = set(arguments) - {"argnames", "argvalues", "ids", "scope"}
         if odd or not {"argnames", "argvalues"} <= set(arguments):
             refuse("indirect", self.entry.name, name=", ".join(sorted(odd)) or "this form")
@@ -172,7 +172,7 @@ class Fixtures(Statements):
             for name in mark.arguments:
                 self._fixture(name, {}, None, ())
 
-    def _row(self, names: list[str], row: Any, single: bool) -> Row | None:
+    def _row(self, names: list[str], row: Value, single: bool) -> Row | None:
         """One row by name; None where its own mark skips it."""
         if isinstance(row, Parameters):
             for mark in row.marks:

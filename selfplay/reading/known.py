@@ -1,9 +1,7 @@
 """The builtin functions that the interpreter knows.
 
-A function of data is `Offered` with what it costs (costs.py), which is paid before it is called; one that calls back
-into the test, or works item by item, is a `Native` that pays as it goes. Whatever is not listed here is not evaluated.
-Operators are in operators.py. Left out on purpose: `format` with specifications, `getattr` (the way to
-everything else), `random`, `open`, `eval`.
+Whatever is not listed here, among the operators (operators.py) or the methods and modules (methods.py) is not evaluated.
+Left out on purpose: `format` with specifications, `getattr` (the way to everything else), `random`, `open`, `eval`.
 """
 
 from __future__ import annotations
@@ -11,38 +9,13 @@ from __future__ import annotations
 import builtins
 import operator
 from collections.abc import Callable
-from typing import Any
 
 from selfplay.reading import costs
-from selfplay.reading.budget import Budget, Lazy, NotReadable, Unknown, bits
-from selfplay.reading.costs import Cost
+from selfplay.reading.budget import Budget
+from selfplay.reading.native import Call, Native, Offered, native
 from selfplay.reading.operators import binary, short
-
-Call = Callable[..., Any]  # a host function called with (budget, apply, arguments, keywords)
-
-
-class Native:
-    """A known function. `apply` lets it call functions of the test itself (the `key` of `sorted`)."""
-
-    __slots__ = ("function", "name")
-
-    def __init__(self, name: str, function: Call) -> None:
-        self.name, self.function = name, function
-
-
-class Offered(Native):
-    """A function of data, with its cost. The arguments are paid for before the call, the size of an integer after it."""
-
-    __slots__ = ("cost", "of_data")
-
-    def __init__(self, name: str, cost: Cost, of_data: Callable[..., Any]) -> None:
-        super().__init__(name, self._paid)
-        self.cost, self.of_data = cost, of_data
-
-    def _paid(self, budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
-        self.cost(budget, arguments, keywords)
-        result = self.of_data(*arguments, **keywords)
-        return bits(result) if isinstance(result, int) else result
+from selfplay.reading.refusals import NotReadable
+from selfplay.reading.unknown import Apply, Arguments, Data, Keywords, Lazy, Unknown
 
 
 class ExceptionType(Unknown):
@@ -53,11 +26,11 @@ class ExceptionType(Unknown):
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def call(self, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    def call(self, arguments: Arguments, keywords: Keywords) -> Data:
         return self
 
 
-BUILTINS: dict[str, Any] = {
+BUILTINS: dict[str, Data] = {
     **{f.__name__: Offered(f.__name__, costs.deep(), f) for f in (abs, bin, chr, complex, divmod, hex, oct, ord)},
     **{f.__name__: Offered(f.__name__, costs.written, f) for f in (str, repr)},
     **{f.__name__: Offered(f.__name__, costs.numeral, f) for f in (int, float)},
@@ -75,82 +48,73 @@ BUILTINS: dict[str, Any] = {
 }
 
 
-def native(name: str, table: dict[str, Any] = BUILTINS) -> Callable[[Call], Call]:
-    """Enter a function with the full signature (budget, apply, arguments, keywords), which pays as it goes."""
-
-    def enter(function: Call) -> Call:
-        table[name] = Native(name, function)
-        return function
-
-    return enter
-
-
-def only(arguments: list[Any], keywords: dict[str, Any]) -> Any:
+def only(arguments: Arguments, keywords: Keywords) -> Data:
     """The one argument of a call, an empty list where there is none."""
     if keywords or len(arguments) > 1:
         raise NotReadable("unsupported", "more than one argument")
     return arguments[0] if arguments else []
 
 
-@native("len")
-def _len(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> int:
+@native(BUILTINS, "len")
+def _len(budget: Budget, apply: Apply, arguments: Arguments, keywords: Keywords) -> int:
     if type(only(arguments, keywords)) is Lazy:
         raise NotReadable("unreadable", "an iterator has no len()")
     return len(*arguments)
 
 
-@native("list")
-def _list(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+@native(BUILTINS, "list")
+def _list(budget: Budget, apply: Apply, arguments: Arguments, keywords: Keywords) -> Data:
     return budget.items(only(arguments, keywords))
 
 
-@native("tuple")
-def _tuple(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+@native(BUILTINS, "tuple")
+def _tuple(budget: Budget, apply: Apply, arguments: Arguments, keywords: Keywords) -> Data:
     return tuple(budget.items(only(arguments, keywords)))
 
 
-@native("set")
-def set_of(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+@native(BUILTINS, "set")
+def set_of(budget: Budget, apply: Apply, arguments: Arguments, keywords: Keywords) -> set[Data]:
+    """set(items)"""
     items = budget.items(only(arguments, keywords))
     budget.made(len(items), 64)
     return set(budget.keys(budget.weigh(items)))
 
 
-@native("frozenset")
-def _frozenset(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+@native(BUILTINS, "frozenset")
+def _frozenset(budget: Budget, apply: Apply, arguments: Arguments, keywords: Keywords) -> Data:
     return frozenset(set_of(budget, apply, arguments, keywords))
 
 
-@native("any")
-def _any(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> bool:
+@native(BUILTINS, "any")
+def _any(budget: Budget, apply: Apply, arguments: Arguments, keywords: Keywords) -> bool:
     return any(_known(budget.items(only(arguments, keywords))))
 
 
-@native("all")
-def _all(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> bool:
+@native(BUILTINS, "all")
+def _all(budget: Budget, apply: Apply, arguments: Arguments, keywords: Keywords) -> bool:
     return all(_known(budget.items(only(arguments, keywords))))
 
 
-def _known(items: list[Any]) -> list[Any]:
+def _known(items: list[Data]) -> list[Data]:
     for item in items:
         if isinstance(item, Unknown):
-            item._refuse()
+            item.refuse()
     return items
 
 
-@native("reversed")
-def _reversed(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+@native(BUILTINS, "reversed")
+def _reversed(budget: Budget, apply: Apply, arguments: Arguments, keywords: Keywords) -> Data:
     return Lazy(reversed(budget.items(only(arguments, keywords))))
 
 
-@native("iter")
-def _iter(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+@native(BUILTINS, "iter")
+def _iter(budget: Budget, apply: Apply, arguments: Arguments, keywords: Keywords) -> Data:
     one = only(arguments, keywords)
     return one if type(one) is Lazy else Lazy(budget.items(one))
 
 
-@native("next")
-def _next(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+@native(BUILTINS, "next")
+def _next(budget: Budget, apply: Apply, arguments: Arguments, keywords: Keywords) -> Data:
     iterator = arguments[0]
     if type(iterator) is not Lazy:
         raise NotReadable("unreadable", f"a {type(iterator).__name__} is no iterator")
@@ -163,12 +127,12 @@ def _next(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, 
 _END = object()
 
 
-@native("dict")
-def _dict(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+@native(BUILTINS, "dict")
+def _dict(budget: Budget, apply: Apply, arguments: Arguments, keywords: Keywords) -> Data:
     return dict_of(budget, arguments[0] if arguments else {}, keywords)
 
 
-def dict_of(budget: Budget, pairs: Any, keywords: dict[str, Any]) -> dict[Any, Any]:
+def dict_of(budget: Budget, pairs: Data, keywords: Keywords) -> dict[Data, Data]:
     """A dictionary of another one or of pairs, and of keywords."""
     if not isinstance(pairs, dict):
         pairs = [budget.items(pair) for pair in budget.items(pairs)]
@@ -178,8 +142,8 @@ def dict_of(budget: Budget, pairs: Any, keywords: dict[str, Any]) -> dict[Any, A
     return dict(pairs, **keywords)
 
 
-@native("sum")
-def _sum(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+@native(BUILTINS, "sum")
+def _sum(budget: Budget, apply: Apply, arguments: Arguments, keywords: Keywords) -> Data:
     items, start = budget.items(arguments[0]), [*arguments[1:], keywords.get("start", 0)][0]
     budget.weigh(items)
     budget.weigh(start)
@@ -195,8 +159,9 @@ def _sum(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, A
 _NUMBERS = frozenset({int, float, bool, complex})
 
 
-@native("sorted")
-def sorted_items(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+@native(BUILTINS, "sorted")
+def sorted_items(budget: Budget, apply: Apply, arguments: Arguments, keywords: Keywords) -> list[Data]:
+    """sorted(items, key=None, reverse=False); the key is called once for each item."""
     items = budget.items(arguments[0])
     key, reverse = keywords.get("key"), bool(keywords.get("reverse", False))
     comparisons = len(items).bit_length() // 4 + 1  # that each item takes part in, as multiples of looking through it
@@ -208,8 +173,8 @@ def sorted_items(budget: Budget, apply: Any, arguments: list[Any], keywords: dic
     return [items[position] for _, position in keyed]
 
 
-def _extreme(best: Callable[..., Any]) -> Call:
-    def call(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+def _extreme(best: Callable[..., Data]) -> Call:
+    def call(budget: Budget, apply: Apply, arguments: Arguments, keywords: Keywords) -> Data:
         items = budget.weigh(budget.items(arguments[0]) if len(arguments) == 1 else list(arguments))
         key = keywords.get("key")
         if not items and "default" in keywords:
@@ -219,19 +184,19 @@ def _extreme(best: Callable[..., Any]) -> Call:
     return call
 
 
-native("min")(_extreme(min))
-native("max")(_extreme(max))
+native(BUILTINS, "min")(_extreme(min))
+native(BUILTINS, "max")(_extreme(max))
 
 
-@native("zip")
-def _zip(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+@native(BUILTINS, "zip")
+def _zip(budget: Budget, apply: Apply, arguments: Arguments, keywords: Keywords) -> Data:
     columns = [budget.items(argument) for argument in arguments]
     budget.made(min(map(len, columns), default=0), 64 + 8 * len(columns))
     return Lazy(zip(*columns, strict=bool(keywords.get("strict", False))))
 
 
-@native("enumerate")
-def _enumerate(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+@native(BUILTINS, "enumerate")
+def _enumerate(budget: Budget, apply: Apply, arguments: Arguments, keywords: Keywords) -> Data:
     items = budget.items(arguments[0])
     budget.made(len(items), 112)
     start = budget.weigh([*arguments[1:], keywords.get("start", 0)][0])
@@ -240,14 +205,14 @@ def _enumerate(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[
     return Lazy(enumerate(items, start))
 
 
-@native("map")
-def _map(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+@native(BUILTINS, "map")
+def _map(budget: Budget, apply: Apply, arguments: Arguments, keywords: Keywords) -> Data:
     columns = [budget.items(argument) for argument in arguments[1:]]
     return Lazy(apply(arguments[0], list(row)) for row in zip(*columns, strict=False))
 
 
-@native("filter")
-def _filter(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+@native(BUILTINS, "filter")
+def _filter(budget: Budget, apply: Apply, arguments: Arguments, keywords: Keywords) -> Data:
     items = budget.items(arguments[1])
     keep = [budget.weigh(apply(arguments[0], [item]) if arguments[0] is not None else item) for item in items]
     return Lazy(item for item, kept in zip(items, keep, strict=True) if kept)
@@ -256,15 +221,15 @@ def _filter(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str
 _power_modulo = Offered("pow", costs.power_modulo, pow)
 
 
-@native("pow")
-def _pow(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+@native(BUILTINS, "pow")
+def _pow(budget: Budget, apply: Apply, arguments: Arguments, keywords: Keywords) -> Data:
     if len(arguments) == 3:
         return _power_modulo.function(budget, apply, arguments, keywords)
     return binary(budget, "Pow", *arguments)
 
 
-@native("isinstance")
-def _isinstance(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> bool:
+@native(BUILTINS, "isinstance")
+def _isinstance(budget: Budget, apply: Apply, arguments: Arguments, keywords: Keywords) -> bool:
     value, wanted = arguments
     if isinstance(value, Lazy):
         raise NotReadable("unsupported", "the type of an iterator")
@@ -272,7 +237,7 @@ def _isinstance(budget: Budget, apply: Any, arguments: list[Any], keywords: dict
     return isinstance(value, tuple(TYPES[name] for name in type_names(wanted)))
 
 
-def type_names(wanted: Any) -> list[str]:
+def type_names(wanted: Data) -> list[str]:
     """The names in the second argument of `isinstance`."""
     kinds = wanted if isinstance(wanted, tuple) else (wanted,)
     names = [kind.name if isinstance(kind, Native) else "" for kind in kinds]
@@ -287,18 +252,18 @@ TYPES: dict[str, type] = {
 }
 
 
-@native("type")
-def _type(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+@native(BUILTINS, "type")
+def _type(budget: Budget, apply: Apply, arguments: Arguments, keywords: Keywords) -> Data:
     raise NotReadable("unsupported", "the type of something known")
 
 
-@native("print")
-def _print(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> None:
+@native(BUILTINS, "print")
+def _print(budget: Budget, apply: Apply, arguments: Arguments, keywords: Keywords) -> None:
     return None
 
 
 def _bytes(kind: type) -> Call:
-    def call(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    def call(budget: Budget, apply: Apply, arguments: Arguments, keywords: Keywords) -> Data:
         if keywords or len(arguments) > 1:
             costs.coded(budget, arguments, keywords)
         elif arguments and isinstance(arguments[0], int):
@@ -312,5 +277,5 @@ def _bytes(kind: type) -> Call:
     return call
 
 
-native("bytes")(_bytes(bytes))
-native("bytearray")(_bytes(bytearray))
+native(BUILTINS, "bytes")(_bytes(bytes))
+native(BUILTINS, "bytearray")(_bytes(bytearray))

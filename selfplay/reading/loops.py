@@ -11,17 +11,18 @@ import ast
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TypeAlias, TypeGuard
 
-from selfplay.reading.budget import Unknown
-from selfplay.reading.interpret import Flow, Scope
-from selfplay.reading.normal import Term, make
+from selfplay.reading.interpret import Flow
+from selfplay.reading.names import Scope
+from selfplay.reading.normal import Term, comprehension_of, make
 from selfplay.reading.opaque import NODE_STEPS, names_of, spoil
 from selfplay.reading.refusals import refusal, refuse
-from selfplay.reading.symbolic import Symbolic, comprehension_of
+from selfplay.reading.symbolic import Symbolic
 from selfplay.reading.symbols import Result, connected
+from selfplay.reading.unknown import Unknown, Value, denied
 
-Wrapper = Callable[[Result], Any]
+Wrapper: TypeAlias = Callable[[Result], Result]
 
 
 class Doubt(Unknown):
@@ -36,7 +37,7 @@ class Doubt(Unknown):
 _GATHERING = frozenset({list, str, int, float})
 
 
-def _doubtful(value: Any) -> bool:
+def _doubtful(value: Value) -> TypeGuard[list[Doubt]]:
     return type(value) is list and bool(value) and all(isinstance(item, Doubt) for item in value)
 
 
@@ -61,24 +62,25 @@ class Loops(Symbolic):
 
     under: list[Wrapper]  # the loops over results and the conditions that surround a statement, outermost first
 
-    def unary(self, node: ast.UnaryOp, scope: Scope) -> Any:
+    def _on_unary(self, node: ast.UnaryOp, scope: Scope) -> Value:
         if type(node.op) is ast.Not:
             value = self.value(node.operand, scope)
-            if _doubtful(value):
-                return self._is_empty(value)
-            return value.negated() if isinstance(value, Unknown) else not value
-        return super().unary(node, scope)
+            return self._is_empty(value) if _doubtful(value) else denied(value)
+        return super()._on_unary(node, scope)
 
-    def _is_empty(self, items: list[Any]) -> Any:
+    def _is_empty(self, items: list[Doubt]) -> Value:
         """Whether nothing was collected under conditions on results: none of them holds."""
-        return self.all([item.condition for item in items], "or").negated()
+        return denied(self.all([item.condition for item in items], "or"))
 
-    def compare(self, name: str, a: Any, b: Any) -> Any:
-        if name == "==" and (a == [] or b == []) and (_doubtful(a) or _doubtful(b)):
-            return self._is_empty(a or b)
+    def compare(self, name: str, a: Value, b: Value) -> Value:
+        """Of a list that was collected under conditions on results, whether it is empty."""
+        if name == "==" and (a == [] or b == []):
+            for side in (a, b):
+                if _doubtful(side):
+                    return self._is_empty(side)
         return super().compare(name, a, b)
 
-    def on_for(self, node: ast.For, scope: Scope) -> Flow | None:
+    def _on_for(self, node: ast.For, scope: Scope) -> Flow | None:
         """A loop over a result states what it asserts of every item."""
         iterable = self.value(node.iter, scope)
         if not isinstance(iterable, Result):
@@ -89,9 +91,9 @@ class Loops(Symbolic):
         self._undecided([node], scope)
         variables = self._variables(node.target, scope)
 
-        def every(condition: Result) -> Any:
+        def every(condition: Result) -> Result:
             shape = [(variables, 0)]
-            return condition.over(
+            return condition.made_of(
                 [iterable, condition], lambda *terms: make("all", comprehension_of("list", shape, terms))
             )
 
@@ -103,7 +105,7 @@ class Loops(Symbolic):
                 scope.names[name] = found
         return self.run(node.orelse, scope)
 
-    def on_if(self, node: ast.If, scope: Scope) -> Flow | None:
+    def _on_if(self, node: ast.If, scope: Scope) -> Flow | None:
         test = self.value(node.test, scope)
         if not isinstance(test, Result):
             return self.run(node.body if self.truth(test) else node.orelse, scope)
@@ -154,7 +156,7 @@ class Loops(Symbolic):
             self.budget.spend(NODE_STEPS)
             yield inner
 
-    def _gather(self, before: Any, how: str, item: Result, over: Result, variables: tuple[int, ...]) -> Any:
+    def _gather(self, before: Value, how: str, item: Result, over: Result, variables: tuple[int, ...]) -> Value:
         """What a name stands for after a loop that gathered an item for each one of a result."""
         inner = self.entry.variable()
 
@@ -163,11 +165,11 @@ class Loops(Symbolic):
                 return ("for", "list", ((of, variables, ()), (item, (inner.term[1],), ())), part)
             return ("for", "list", ((of, variables, ()),), item)
 
-        found = over.over([over, item, inner], build)
+        found = over.made_of([over, item, inner], build)
         if how == "append" or (type(before) is list and how in ("+", "extend")):
             return found if before == [] else found.combine("Add", before, True)
         if how == "+" and type(before) is str:
-            joined = found.over(["", found], lambda glue, of: make(".join", glue, of))
+            joined = found.made_of(["", found], lambda glue, of: make(".join", glue, of))
             return joined if before == "" else joined.combine("Add", before, True)
         if how == "+" and type(before) in (int, float):
             return found.then("sum") if before == 0 else found.then("sum").combine("Add", before, True)

@@ -10,51 +10,53 @@ import statistics
 import string
 import sys
 from collections.abc import Callable
-from typing import Any
 
 from selfplay.reading import costs
-from selfplay.reading.budget import Budget, Lazy, NotReadable, View
+from selfplay.reading.budget import Budget
 from selfplay.reading.costs import Cost
-from selfplay.reading.known import BUILTINS, Call, Native, Offered, dict_of, native, sorted_items
+from selfplay.reading.known import BUILTINS, dict_of, sorted_items
+from selfplay.reading.native import Call, Native, Offered, native
 from selfplay.reading.operators import binary
+from selfplay.reading.refusals import NotReadable
+from selfplay.reading.unknown import Apply, Arguments, Data, Keywords, Lazy, View
 
 
-def _reduced(name: str, budget: Budget, items: list[Any], start: Any) -> Any:
+def _reduced(name: str, budget: Budget, items: list[Data], start: Data) -> Data:
     return functools.reduce(lambda a, b: binary(budget, name, a, b), items, start)
 
 
-_MODULE: dict[str, dict[str, Any]] = {name: {} for name in ("math", "copy", "collections", "functools", "itertools")}
+_MODULE: dict[str, dict[str, Data]] = {name: {} for name in ("math", "copy", "collections", "functools", "itertools")}
 
 
-@native("prod", _MODULE["math"])
-def _prod(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+@native(_MODULE["math"], "prod")
+def _prod(budget: Budget, apply: Apply, arguments: Arguments, keywords: Keywords) -> Data:
     return _reduced("Mult", budget, budget.items(arguments[0]), keywords.get("start", 1))
 
 
-@native("Counter", _MODULE["collections"])
-def _counter(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+@native(_MODULE["collections"], "Counter")
+def _counter(budget: Budget, apply: Apply, arguments: Arguments, keywords: Keywords) -> Data:
     if keywords or (arguments and isinstance(arguments[0], dict)):
         return dict_of(budget, arguments[0] if arguments else {}, keywords)
     items = budget.weigh(budget.items(arguments[0]) if arguments else [])
-    counts: dict[Any, int] = {}
+    counts: dict[Data, int] = {}
     for item in budget.keys(items):
         counts[item] = counts.get(item, 0) + 1
     budget.made(len(counts), 100)
     return counts
 
 
-@native("reduce", _MODULE["functools"])
-def _reduce(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+@native(_MODULE["functools"], "reduce")
+def _reduce(budget: Budget, apply: Apply, arguments: Arguments, keywords: Keywords) -> Data:
     return functools.reduce(lambda a, b: apply(arguments[0], [a, b]), budget.items(arguments[1]), *arguments[2:])
 
 
-@native("chain", _MODULE["itertools"])
-def _chain(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+@native(_MODULE["itertools"], "chain")
+def _chain(budget: Budget, apply: Apply, arguments: Arguments, keywords: Keywords) -> Data:
     return Lazy(item for argument in arguments for item in budget.items(argument))
 
 
-@native("accumulate", _MODULE["itertools"])
-def _accumulate(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+@native(_MODULE["itertools"], "accumulate")
+def _accumulate(budget: Budget, apply: Apply, arguments: Arguments, keywords: Keywords) -> Data:
     function = arguments[1] if len(arguments) > 1 else keywords.get("func")
     add = (lambda a, b: binary(budget, "Add", a, b)) if function is None else (lambda a, b: apply(function, [a, b]))
     first = {"initial": keywords["initial"]} if "initial" in keywords else {}
@@ -64,7 +66,7 @@ def _accumulate(budget: Budget, apply: Any, arguments: list[Any], keywords: dict
 def _tuples(name: str, cost: Cost) -> Call:
     """A function of itertools that makes tuples; they are counted and paid for beforehand, and made at once."""
 
-    def call(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    def call(budget: Budget, apply: Apply, arguments: Arguments, keywords: Keywords) -> Data:
         iterables = len(arguments) if name == "product" else 1
         arguments = [*map(budget.items, arguments[:iterables]), *arguments[iterables:]]
         cost(budget, arguments, keywords)
@@ -78,14 +80,14 @@ for _name, _cost in (
     ("permutations", costs.permutations_of),
     ("combinations", costs.combinations_of),
 ):
-    native(_name, _MODULE["itertools"])(_tuples(_name, _cost))
+    native(_MODULE["itertools"], _name)(_tuples(_name, _cost))
 
 _OF_NUMBERS = (
     "acos asin atan atan2 ceil copysign cos degrees exp fabs floor fmod gcd hypot isclose isfinite isinf isnan isqrt log"
     " log10 log2 pow radians sin sqrt tan tanh trunc"
 )
 
-MODULES: dict[str, dict[str, Any]] = {
+MODULES: dict[str, dict[str, Data]] = {
     **_MODULE,
     "math": {
         **_MODULE["math"],
@@ -109,7 +111,7 @@ MODULES: dict[str, dict[str, Any]] = {
 }
 
 
-def _listing(kind: type, name: str) -> Callable[..., Any]:
+def _listing(kind: type, name: str) -> Callable[..., Data]:
     """A method of dictionaries whose result is a view; here a list that may be iterated again and again."""
     return lambda value: View(getattr(kind, name)(value))
 
@@ -161,27 +163,27 @@ METHODS: dict[type, dict[str, Native]] = {
 }
 
 
-@native("extend", METHODS[list])
-def _extend(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> None:
+@native(METHODS[list], "extend")
+def _extend(budget: Budget, apply: Apply, arguments: Arguments, keywords: Keywords) -> None:
     value, items = arguments[0], budget.items(arguments[1])
     budget.sized(len(value) + len(items))
     value.extend(items)
 
 
-@native("sort", METHODS[list])
-def _sort(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> None:
+@native(METHODS[list], "sort")
+def _sort(budget: Budget, apply: Apply, arguments: Arguments, keywords: Keywords) -> None:
     arguments[0][:] = sorted_items(budget, apply, arguments, keywords)
 
 
-@native("update", METHODS[dict])
-def _update(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> None:
+@native(METHODS[dict], "update")
+def _update(budget: Budget, apply: Apply, arguments: Arguments, keywords: Keywords) -> None:
     value = arguments[0]
     value.update(dict_of(budget, arguments[1] if len(arguments) > 1 else {}, keywords))
     budget.sized(len(value))
 
 
-@native("format", METHODS[str])
-def _format(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str, Any]) -> str:
+@native(METHODS[str], "format")
+def _format(budget: Budget, apply: Apply, arguments: Arguments, keywords: Keywords) -> str:
     """`"{} {a}".format(...)` without specifications: every field is replaced by the text of an argument."""
     template = arguments[0]
     budget.spend(len(template) // 4 + 1)
@@ -203,7 +205,7 @@ def _format(budget: Budget, apply: Any, arguments: list[Any], keywords: dict[str
 _KEEPING = frozenset({"append", "insert", "setdefault"})  # these keep what is not known yet for later
 
 
-def method(budget: Budget, apply: Any, value: Any, name: str, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+def method(budget: Budget, apply: Apply, value: Data, name: str, arguments: Arguments, keywords: Keywords) -> Data:
     """`value.name(...)` for the listed methods of builtin types."""
     kind: type = int if type(value) is bool else type(value)
     offered = METHODS.get(kind, {}).get(name)

@@ -9,13 +9,14 @@ is written (conditions.py). Steps that change nothing for any result are dropped
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeAlias
 
-from selfplay.cases.equality import Mismatch, canonical
-from selfplay.cases.values import dump, load
+from selfplay.cases.equality import canonical
+from selfplay.cases.steps import Mismatch
+from selfplay.cases.values import Tree, dump, load
 
-Term = tuple[Any, ...]
+Term: TypeAlias = tuple[Any, ...]  # a name, then terms, texts and numbers by its kind
 
 TRUE: Term = ("data", "true")
 FALSE: Term = ("data", "false")
@@ -64,6 +65,7 @@ def make(name: str, *terms: Term) -> Term:
 
 
 def is_call(term: Term, *names: str) -> bool:
+    """Whether a term is a call of one of these functions, methods or operators."""
     return term[0] == "call" and term[1] in names
 
 
@@ -198,7 +200,7 @@ def joined(connective: str, parts: list[Term]) -> Term:
 def _alternatives(parts: list[Term]) -> list[Term]:
     """`x == 1 or x == 2` as `x in [1, 2]`, where all parts speak about the same thing."""
     subject = parts[0][2] if is_call(parts[0], "==", "in") else None
-    values: list[Any] = []
+    values: list[Tree] = []
     for part in parts:
         if not is_call(part, "==", "in") or part[2] != subject or part[3][0] != "data" or part[2][0] == "data":
             return parts
@@ -207,3 +209,19 @@ def _alternatives(parts: list[Term]) -> list[Term]:
             return parts
         values += tree[1:] if part[1] == "in" else [tree]
     return [make("in", subject, ("data", dump(["l", *values])))] if subject else parts
+
+
+def calls_of(term: Term) -> Iterator[str]:
+    """The arguments of the calls in a term."""
+    if term[0] == "result":
+        yield term[1]
+    for part in term[1:]:
+        if isinstance(part, tuple) and part:
+            yield from calls_of(part if isinstance(part[0], str) else ("", *part))
+
+
+def comprehension_of(kind: str, shape: Sequence[tuple[tuple[int, ...], int]], terms: Sequence[Term]) -> Term:
+    """The term of a comprehension from those of its iterables, each with its conditions, and of its element."""
+    left = iter(terms)
+    generators = tuple((next(left), numbers, tuple(next(left) for _ in range(wanted))) for numbers, wanted in shape)
+    return ("for", kind, generators, next(left))

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import NoReturn
 
-from selfplay.reading.budget import Budget, NotReadable, Unknown
+from selfplay.reading.budget import Budget
 from selfplay.reading.known import BUILTINS
 from selfplay.reading.names import Function, Scope
 from selfplay.reading.normal import words
-from selfplay.reading.refusals import refusal
+from selfplay.reading.refusals import NotReadable, refusal
+from selfplay.reading.unknown import Arguments, Data, Keywords, Unknown, Value
 
 NODE_STEPS = 3  # for looking at one node of a syntax tree
 _MUTABLE = (list, dict, set, bytearray)
@@ -29,36 +30,37 @@ class Spoiled(Unknown):
         self.error = error
 
     @classmethod
-    def of(cls, kind: str, entry: str = "the function under test", **facts: Any) -> Spoiled:
+    def of(cls, kind: str, entry: str = "the function under test", **facts: object) -> Spoiled:
+        """One whose refusal is of this kind (refusals.py)."""
         return cls(refusal(kind, entry, **facts))
 
-    def _refuse(self) -> Any:
+    def refuse(self) -> NoReturn:
         raise self.error.with_traceback(None)
 
-    def call(self, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    def call(self, arguments: Arguments, keywords: Keywords) -> Value:
         """What it returns is not known either; what it is given, it may change."""
         if any(isinstance(value, (*_MUTABLE, Function)) for value in (*arguments, *keywords.values())):
-            return self._refuse()
+            return self.refuse()
         return self
 
-    def attribute(self, name: str) -> Any:
+    def attribute(self, name: str) -> Value:
         if name in ("__dict__", "__globals__", "f_globals"):  # from where everything can be replaced
             raise refusal("patches", name=f"what {name} holds")
         return self
 
-    def item(self, key: Any) -> Any:
+    def item(self, key: Value) -> Value:
         return self
 
-    def passed_to(self, name: str, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    def passed_to(self, name: str, arguments: Arguments, keywords: Keywords) -> Value:
         return None if name == "print" else self
 
-    def compare(self, operator: str, other: Any, flipped: bool) -> Any:
+    def compare(self, operator: str, other: Value, flipped: bool) -> Value:
         return self
 
-    def negated(self) -> Any:
+    def negated(self) -> Value:
         return self
 
-    def combine(self, operator: str, other: Any, flipped: bool) -> Any:
+    def combine(self, operator: str, other: Value, flipped: bool) -> Value:
         return self
 
 
@@ -70,7 +72,7 @@ def spoil(names: tuple[set[str], set[str]], scope: Scope, error: NotReadable) ->
         if isinstance(value, _MUTABLE):
             _empty(value, Spoiled(error))
             bound.add(name)
-        elif hasattr(value, "change"):
+        elif isinstance(value, Unknown):
             value.change()
     for name in bound:
         owner, _, attribute = name.partition(".")
@@ -79,7 +81,7 @@ def spoil(names: tuple[set[str], set[str]], scope: Scope, error: NotReadable) ->
             held[attribute or name] = Spoiled(error)
 
 
-def _empty(value: Any, instead: Spoiled) -> None:
+def _empty(value: list[Data] | dict[Data, Data] | set[Data] | bytearray, instead: Spoiled) -> None:
     """Other names may stand for the same list: what is in it is unknown to them too."""
     if isinstance(value, list):
         value[:] = [instead]
@@ -99,7 +101,7 @@ def _holder(scope: Scope, name: str) -> Scope:
     return scope
 
 
-def _found(scope: Scope, name: str) -> Any:
+def _found(scope: Scope, name: str) -> Value:
     return _holder(scope, name).names.get(name)
 
 

@@ -8,17 +8,18 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable
-from typing import Any
 
 from selfplay.reading import costs
-from selfplay.reading.budget import MAX_BITS, Budget, Lazy, NotReadable, bits
+from selfplay.reading.budget import MAX_BITS, Budget, bits
 from selfplay.reading.costs import width
+from selfplay.reading.refusals import NotReadable
+from selfplay.reading.unknown import Data, Lazy
 
 _CONTAINERS = (list, tuple, set, frozenset, dict)
 _LISTED = (list, tuple, str, bytes, bytearray)
 
 
-def binary(budget: Budget, name: str, a: Any, b: Any) -> Any:
+def binary(budget: Budget, name: str, a: Data, b: Data) -> Data:
     """`a` and `b` combined by the operator whose ast name is given; raises NotReadable for what would be too large."""
     if name not in _BINARY:
         raise NotReadable("unsupported", f"the operator {name}")
@@ -37,11 +38,12 @@ def binary(budget: Budget, name: str, a: Any, b: Any) -> Any:
     return short(_BINARY[name](a, b))
 
 
-def short(result: Any) -> Any:
+def short(result: Data) -> Data:
+    """`result`, unless it is an integer that is too long."""
     return bits(result) if isinstance(result, int) else result
 
 
-def _each(*values: Any) -> int:
+def _each(*values: Data) -> int:
     """Bytes of one item or character."""
     return 8 if isinstance(values[0], (list, tuple)) else width(*values)
 
@@ -57,7 +59,7 @@ def _pay_integers(budget: Budget, name: str, a: int, b: int) -> None:
         raise NotReadable("budget", "a shift that is too large")
 
 
-def _pay_repeated(budget: Budget, a: Any, b: Any) -> None:
+def _pay_repeated(budget: Budget, a: Data, b: Data) -> None:
     sequence, times = (a, b) if type(a) in _LISTED else (b, a)
     if not isinstance(times, int):
         budget.weigh(times)
@@ -65,7 +67,7 @@ def _pay_repeated(budget: Budget, a: Any, b: Any) -> None:
         budget.made(len(sequence) * max(0, times), _each(sequence))
 
 
-def _pay_others(budget: Budget, name: str, a: Any, b: Any) -> None:
+def _pay_others(budget: Budget, name: str, a: Data, b: Data) -> None:
     if name == "Mod" and isinstance(a, (str, bytes, bytearray)):
         raise NotReadable("unsupported", "formatting with %")
     budget.weigh(a, 2)
@@ -76,7 +78,7 @@ def _pay_others(budget: Budget, name: str, a: Any, b: Any) -> None:
         budget.copied(a, b, a, b)
 
 
-_BINARY: dict[str, Callable[[Any, Any], Any]] = {
+_BINARY: dict[str, Callable[[Data, Data], Data]] = {
     "Add": operator.add,
     "Sub": operator.sub,
     "Mult": operator.mul,
@@ -91,20 +93,34 @@ _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "BitXor": operator.xor,
 }
 
-_UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
+_UNARY: dict[type[ast.unaryop], Callable[[Data], Data]] = {
     ast.UAdd: operator.pos,
     ast.USub: operator.neg,
     ast.Invert: operator.invert,
 }
 
 
-def unary(budget: Budget, kind: type[ast.unaryop], value: Any) -> Any:
+COMPARISONS: dict[type[ast.cmpop], str] = {
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.Is: "is",
+    ast.IsNot: "is_not",
+    ast.In: "in",
+    ast.NotIn: "not_in",
+}
+
+
+def unary(budget: Budget, kind: type[ast.unaryop], value: Data) -> Data:
     """`value` with a sign, or its bits inverted."""
     return _UNARY[kind](budget.weigh(value))
 
 
-def compare(budget: Budget, name: str, a: Any, b: Any) -> bool:
-    """A comparison by its operator as written: == < in is_not ..."""
+def compare(budget: Budget, name: str, a: Data, b: Data) -> bool:
+    """A comparison of known values, by its name in COMPARISONS; raises what Python raises, and NotReadable."""
     if name in ("in", "not_in"):
         return _is_in(budget, a, b) == (name == "in")
     if type(a) in _PLAIN and type(b) in _PLAIN:
@@ -117,7 +133,7 @@ def compare(budget: Budget, name: str, a: Any, b: Any) -> bool:
 _PLAIN = frozenset({bool, float, type(None)})
 
 
-def _is_in(budget: Budget, a: Any, b: Any) -> bool:
+def _is_in(budget: Budget, a: Data, b: Data) -> bool:
     budget.weigh(a)
     if isinstance(b, Lazy):
         budget.weigh(list(b))
@@ -133,7 +149,7 @@ def _is_in(budget: Budget, a: Any, b: Any) -> bool:
     return a in b
 
 
-_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
+_COMPARE: dict[str, Callable[[Data, Data], bool]] = {
     "==": operator.eq,
     "!=": operator.ne,
     "<": operator.lt,

@@ -10,16 +10,19 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import NoReturn
 
-from selfplay.reading.budget import Unknown
-from selfplay.reading.interpret import ModuleNames
-from selfplay.reading.known import ExceptionType, Native
+from selfplay.reading.budget import Budget
+from selfplay.reading.known import ExceptionType
 from selfplay.reading.methods import MODULES
+from selfplay.reading.names import ModuleNames
+from selfplay.reading.native import Native
 from selfplay.reading.normal import words
 from selfplay.reading.opaque import Spoiled
 from selfplay.reading.refusals import refusal, refuse
-from selfplay.reading.symbols import Approx, EntryPoint
+from selfplay.reading.special import Approx
+from selfplay.reading.symbols import EntryPoint
+from selfplay.reading.unknown import Apply, Arguments, Keywords, Unknown, Value
 
 
 class Raises(Unknown):
@@ -38,12 +41,12 @@ class Raised(Spoiled):
         super().__init__(refusal("message"))
         self.names, self.of_class = names, of_class
 
-    def attribute(self, name: str) -> Any:
+    def attribute(self, name: str) -> Value:
         if name in ("value", "exception"):
             return self
         return Raised(self.names, True) if name in ("type", "__class__") else Spoiled(self.error)
 
-    def passed_to(self, name: str, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    def passed_to(self, name: str, arguments: Arguments, keywords: Keywords) -> Value:
         if name == "type" and len(arguments) == 1:
             return Raised(self.names, True)
         if name in ("isinstance", "issubclass") and arguments[0] is self:
@@ -52,7 +55,7 @@ class Raised(Spoiled):
             return True if set(self.names) <= wanted or "Exception" in wanted else Spoiled(self.error)
         return super().passed_to(name, arguments, keywords)
 
-    def compare(self, operator: str, other: Any, flipped: bool) -> Any:
+    def compare(self, operator: str, other: Value, flipped: bool) -> Value:
         if other is None and operator in ("is_not", "!="):
             return True
         same = self.of_class and isinstance(other, ExceptionType) and self.names == [other.name]
@@ -68,13 +71,13 @@ class Marker(Unknown):
 
     what = "a pytest mark"
 
-    def __init__(self, name: str = "", arguments: Sequence[Any] = (), keywords: dict[str, Any] | None = None) -> None:
+    def __init__(self, name: str = "", arguments: Arguments = (), keywords: Keywords | None = None) -> None:
         self.name, self.arguments, self.keywords = name, arguments, keywords or {}
 
-    def attribute(self, name: str) -> Any:
+    def attribute(self, name: str) -> Value:
         return Marker(name)
 
-    def call(self, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    def call(self, arguments: Arguments, keywords: Keywords) -> Value:
         return Marker(self.name, arguments, keywords)
 
 
@@ -83,7 +86,7 @@ class Parameters(Unknown):
 
     what = "pytest.param"
 
-    def __init__(self, values: list[Any], marks: Sequence[Any]) -> None:
+    def __init__(self, values: Sequence[Value], marks: Sequence[Value]) -> None:
         self.values, self.marks = values, marks
 
 
@@ -93,7 +96,7 @@ class Stop(Unknown):
     def __init__(self, kind: str) -> None:
         self.kind = kind
 
-    def call(self, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    def call(self, arguments: Arguments, keywords: Keywords) -> Value:
         refuse(self.kind)
 
 
@@ -103,7 +106,7 @@ class Replacing(Unknown):
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def _refuse(self) -> Any:
+    def refuse(self) -> NoReturn:
         refuse("patches", name=f"what {self.name} reaches")
 
 
@@ -116,7 +119,7 @@ _ON_THE_PROBLEM = frozenset({"code", "test", "this", "main"})  # names that solu
 class Library(ModuleNames):
     """A module of the standard library, of which some names are evaluated; the others spoil what uses them."""
 
-    def attribute(self, name: str) -> Any:
+    def attribute(self, name: str) -> Value:
         if name in self.names:
             return self.names[name]
         if (self.name, name) in (("sys", "modules"), ("unittest", "mock")):
@@ -128,11 +131,11 @@ class Library(ModuleNames):
 class UnderTest(ModuleNames):
     """A module that is neither known nor anybody's: the one under test, whatever the test calls it."""
 
-    def __init__(self, name: str, entry: EntryPoint, helpers: Mapping[str, Any]) -> None:
+    def __init__(self, name: str, entry: EntryPoint, helpers: Mapping[str, Value]) -> None:
         super().__init__(name, {**helpers, entry.name: entry})
         self.entry = entry
 
-    def attribute(self, name: str) -> Any:
+    def attribute(self, name: str) -> Value:
         if name in self.names:
             return self.names[name]
         if name == "__dict__":
@@ -140,7 +143,7 @@ class UnderTest(ModuleNames):
         return Spoiled.of("wrong_entry", self.entry.name, name=name)
 
 
-def module_value(name: str, entry: EntryPoint, helpers: Mapping[str, Any]) -> Any:
+def module_value(name: str, entry: EntryPoint, helpers: Mapping[str, Value]) -> Unknown:
     """What `import name` stands for."""
     top = name.split(".")[0]
     if name in _REPLACING or top in _REPLACING:
@@ -154,7 +157,7 @@ def module_value(name: str, entry: EntryPoint, helpers: Mapping[str, Any]) -> An
     return UnderTest(name, entry, helpers)
 
 
-def imported_names(module: str, alias: ast.alias, entry: EntryPoint, helpers: Mapping[str, Any]) -> dict[str, Any]:
+def imported_names(module: str, alias: ast.alias, entry: EntryPoint, helpers: Mapping[str, Value]) -> dict[str, Value]:
     """What `from module import alias` binds."""
     if f"{module}.{alias.name}" in _REPLACING:
         return {alias.asname or alias.name: Replacing(f"{module}.{alias.name}")}
@@ -177,32 +180,32 @@ PACKAGES = words(
 )
 
 
-def approx(budget: Any, apply: Any, values: list[Any], keywords: dict[str, Any]) -> Any:
-    given = dict(zip(("expected", "rel", "abs"), values, strict=False)) | keywords
+def _approx(budget: Budget, apply: Apply, arguments: Arguments, keywords: Keywords) -> Value:
+    given = dict(zip(("expected", "rel", "abs"), arguments, strict=False)) | dict(keywords)
     return Approx(given["expected"], given.get("rel"), given.get("abs"))
 
 
-def param(budget: Any, apply: Any, values: list[Any], keywords: dict[str, Any]) -> Parameters:
+def _param(budget: Budget, apply: Apply, arguments: Arguments, keywords: Keywords) -> Parameters:
     marks = keywords.get("marks", ())
-    return Parameters(values, list(marks) if isinstance(marks, (list, tuple)) else [marks])
+    return Parameters(arguments, list(marks) if isinstance(marks, (list, tuple)) else [marks])
 
 
-def _in_expression(budget: Any, apply: Any, values: list[Any], keywords: dict[str, Any]) -> Any:
+def _in_expression(budget: Budget, apply: Apply, arguments: Arguments, keywords: Keywords) -> Value:
     refuse("on_value", name="pytest.raises in an expression")
 
 
-def _callable(budget: Any, apply: Any, values: list[Any], keywords: dict[str, Any]) -> Any:
-    return not isinstance(values[0], (int, float, str, list, tuple, dict, set, type(None)))
+def _callable(budget: Budget, apply: Apply, arguments: Arguments, keywords: Keywords) -> Value:
+    return not isinstance(arguments[0], (int, float, str, list, tuple, dict, set, type(None)))
 
 
-def _hasattr(budget: Any, apply: Any, values: list[Any], keywords: dict[str, Any]) -> Any:
+def _hasattr(budget: Budget, apply: Apply, arguments: Arguments, keywords: Keywords) -> Value:
     return Spoiled.of("followed", name="hasattr()")
 
 
 class ImportOrSkip(Unknown):
     """`pytest.importorskip`: the module, or what spoils the tests that use it."""
 
-    def call(self, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    def call(self, arguments: Arguments, keywords: Keywords) -> Value:
         name = arguments[0] if arguments and isinstance(arguments[0], str) else "?"
         return Library(name, MODULES[name]) if name in MODULES else Spoiled.of("import", name=name)
 
@@ -226,6 +229,7 @@ def is_check(node: ast.FunctionDef) -> bool:
 
 
 def is_test_class(node: ast.ClassDef) -> bool:
+    """Whether pytest or unittest looks for tests in a class, its bases in the file left aside."""
     return node.name.startswith("Test") or any(dotted(base).endswith("TestCase") for base in node.bases)
 
 
@@ -236,6 +240,7 @@ def asserts(node: ast.Call) -> bool:
 
 
 def holds_assertions(node: ast.stmt) -> bool:
+    """Whether a statement holds an assertion, however deep."""
     return any(
         isinstance(inner, ast.Assert) or (isinstance(inner, ast.Call) and asserts(inner)) for inner in ast.walk(node)
     )
@@ -251,18 +256,19 @@ def fails(node: ast.stmt) -> bool:
 
 
 def does_nothing(node: ast.stmt) -> bool:
+    """`pass`, `return`, `assert True`."""
     if isinstance(node, ast.Assert):
         return isinstance(node.test, ast.Constant) and bool(node.test.value)
     return isinstance(node, ast.Pass) or (isinstance(node, ast.Return) and node.value is None)
 
 
-TESTING: dict[str, dict[str, Any]] = {
+TESTING: dict[str, dict[str, Value]] = {
     "pytest": {
         "mark": Marker(),
         "fixture": Marker("fixture"),
-        "approx": Native("approx", approx),
+        "approx": Native("approx", _approx),
         "raises": Native("raises", _in_expression),
-        "param": Native("param", param),
+        "param": Native("param", _param),
         "skip": Stop("skip"),
         "xfail": Stop("xfail"),
         "fail": Stop("fails"),
@@ -276,7 +282,7 @@ TESTING: dict[str, dict[str, Any]] = {
     },
 }
 
-ASSUMED: dict[str, Any] = {  # single statements are written without their imports
+ASSUMED: dict[str, Value] = {  # single statements are written without their imports
     "pytest": Library("pytest", TESTING["pytest"]),
     "math": Library("math", MODULES["math"]),
     "callable": Native("callable", _callable),

@@ -12,19 +12,21 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 from selfplay.cases.calls import parameters
 from selfplay.cases.case import Case, Refusal
 from selfplay.cases.values import MAX_BYTES
 from selfplay.game.problems import Problem, StdinTest
-from selfplay.reading.budget import Budget, NotReadable
+from selfplay.reading.budget import Budget
 from selfplay.reading.expressions import ERRORS
-from selfplay.reading.interpret import Evaluator, Scope
-from selfplay.reading.refusals import refusal, why
+from selfplay.reading.interpret import Interpreter
+from selfplay.reading.names import Scope
+from selfplay.reading.refusals import NotReadable, refusal, why
 from selfplay.reading.stating import MAX_SOURCE, Stated
 from selfplay.reading.symbols import text_of
 from selfplay.reading.testcode import Module, Unit
+from selfplay.reading.unknown import Data, Value
 
 __all__ = ["MAX_CASES", "Reading", "problem_cases", "read_cases", "read_stdin_cases"]
 
@@ -101,7 +103,7 @@ def _short(text: str) -> str:
     return text if len(text) <= MAX_SOURCE else f"{text[:MAX_SOURCE]} ..."
 
 
-def _json_rows(text: str) -> list[Any] | None:
+def _json_rows(text: str) -> list[Value] | None:
     """The rows of JSON `[[arguments, expected], ...]`; None where the text is something else."""
     if not text.lstrip().startswith("["):
         return None
@@ -121,17 +123,17 @@ def _is_table(tree: ast.Module) -> bool:
     )
 
 
-def _table(tree: ast.Module) -> list[Any]:
+def _table(tree: ast.Module) -> list[Value]:
     """The rows of all lists, and of tuples that have a name; a bare tuple is a row by itself."""
-    evaluator, rows = Evaluator(Budget()), []
+    evaluator, rows = Interpreter(Budget()), []
     for node in tree.body:
         if isinstance(node, (ast.Expr, ast.Assign, ast.AnnAssign)) and node.value is not None:
-            value = evaluator.value(node.value, Scope())
+            value: Data = evaluator.value(node.value, Scope())
             rows.extend([value] if isinstance(node, ast.Expr) and isinstance(value, tuple) else value)
     return rows
 
 
-def _of_rows(rows: Sequence[Any], entry_point: str, signature: str, is_json: bool, limit: int) -> Reading:
+def _of_rows(rows: Sequence[Value], entry_point: str, signature: str, is_json: bool, limit: int) -> Reading:
     spec = parameters(signature)
     count = None if spec is None or spec.vararg else len(spec.posonlyargs) + len(spec.args)
     budget = Budget(1_000_000)
@@ -149,7 +151,9 @@ def _sorted_out(read: Sequence[Case | Refusal]) -> Reading:
     return Reading(cases, tuple(one for one in read if isinstance(one, Refusal)))
 
 
-def _of_row(name: str, row: Any, entry_point: str, count: int | None, is_json: bool, budget: Budget) -> Case | Refusal:
+def _of_row(
+    name: str, row: Value, entry_point: str, count: int | None, is_json: bool, budget: Budget
+) -> Case | Refusal:
     try:
         budget.weigh(row)
         arguments, expected = _split(row, count, is_json)
@@ -159,7 +163,7 @@ def _of_row(name: str, row: Any, entry_point: str, count: int | None, is_json: b
         return Refusal(name, "", error.reason, error.detail)
 
 
-def _split(row: Any, count: int | None, is_json: bool) -> tuple[list[Any], Any]:
+def _split(row: Value, count: int | None, is_json: bool) -> tuple[list[Value], Value]:
     """Arguments and expected value of one row, told apart by the number of parameters where that is known."""
     if not isinstance(row, (list, tuple)) or len(row) < 2:
         raise NotReadable("unreadable", "a row that is no pair of arguments and expected value")

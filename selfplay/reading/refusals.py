@@ -5,9 +5,17 @@ A sentence says what was met, in words of testing, and what to write instead. `d
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import NoReturn
 
-from selfplay.reading.budget import NotReadable
+
+class NotReadable(ValueError):
+    """Code that is not evaluated. `reason` is a short slug that is counted, `detail` says what was met."""
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__(f"{reason}: {detail}" if detail else reason)
+        self.reason = reason
+        self.detail = detail
+
 
 # What to do about a refusal whose sentence says only what was met, by its reason.
 ADVICE = {
@@ -77,12 +85,12 @@ SENTENCES: dict[str, tuple[str, str]] = {
 }  # fmt: skip
 
 
-def refuse(kind: str, entry: str = "the function under test", **facts: Any) -> NoReturn:
+def refuse(kind: str, entry: str = "the function under test", **facts: object) -> NoReturn:
     """Raise the refusal of a kind."""
     raise refusal(kind, entry, **facts)
 
 
-def refusal(kind: str, entry: str = "the function under test", **facts: Any) -> NotReadable:
+def refusal(kind: str, entry: str = "the function under test", **facts: object) -> NotReadable:
     """The refusal of a kind, with the facts that its sentence names."""
     reason, sentence = SENTENCES[kind]
     error = NotReadable(reason, sentence.format(entry=entry, **facts))

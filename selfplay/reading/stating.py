@@ -10,19 +10,21 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from selfplay.cases.values import dump
-from selfplay.reading.budget import Budget, NotReadable, Unknown
+from selfplay.reading.budget import Budget
 from selfplay.reading.conditions import Condition, conditions
-from selfplay.reading.interpret import Flow, Function, Scope
-from selfplay.reading.known import Native
+from selfplay.reading.interpret import Flow
 from selfplay.reading.loops import Loops
+from selfplay.reading.names import Function, Scope
+from selfplay.reading.native import Native
 from selfplay.reading.normal import FALSE
 from selfplay.reading.opaque import Spoiled, names_of, replaces, spoil
-from selfplay.reading.pytests import Raised, Raises, Transparent, asserts, does_nothing, dotted, fails
-from selfplay.reading.refusals import kind_of, refusal, refuse, why
-from selfplay.reading.symbols import EntryPoint, Result, exception_names
+from selfplay.reading.pytests import Raised, Raises, Transparent, asserts, does_nothing, fails
+from selfplay.reading.refusals import NotReadable, kind_of, refusal, refuse, why
+from selfplay.reading.special import exception_names
+from selfplay.reading.symbols import EntryPoint, Result
+from selfplay.reading.unknown import Arguments, Keywords, Unknown, Value
 
 MAX_SOURCE = 2_000  # characters of a statement's text that are kept
 GRAVE = frozenset({"unreadable", "patched", "syntax", "skip"})  # what makes all of a test meaningless
@@ -86,28 +88,25 @@ class Statements(Loops):
             raise Full
         self.stated.append(stated)
 
-    def state(self, value: Any) -> None:
+    def state(self, value: Value) -> None:
         """Enter an asserted value: a condition on results, under the loops and conditions that surround it."""
         if isinstance(value, Spoiled):
-            value._refuse()
-        if not isinstance(value, Result):
-            value = self._known(value)
-            if value is None:
-                return
-        value.listed()
+            value.refuse()
+        result = value if isinstance(value, Result) else self._known(value)
+        if result is None:
+            return
+        result.listed()
         for wrapper in reversed(self.under):
-            value = wrapper(value)
-            if not isinstance(value, Result):
-                value._refuse()
-        self.budget.spend(value.size)
-        for condition in conditions(value.term):
+            result = wrapper(result)
+        self.budget.spend(result.size)
+        for condition in conditions(result.term):
             if condition.operator == "satisfies":  # of which all data is written out
                 self.budget.spend(len(condition.expected) // WRITTEN)
             if not self.entry.changed.isdisjoint((condition.arguments, *condition.further)):
                 refuse("spoiled", self.entry.name, name="the result")
             self.add(condition)
 
-    def _known(self, value: Any) -> Result | None:
+    def _known(self, value: Value) -> Result | None:
         """None for what holds; below an `if` on a result, what does not hold says that this must not be reached."""
         if isinstance(value, EntryPoint):
             refuse("nothing", self.entry.name)
@@ -156,32 +155,32 @@ class Statements(Loops):
             refuse("patches", self.entry.name, name=replaced)
         spoil(names, scope, error)
 
-    def on_expression(self, node: ast.Expr, scope: Scope) -> None:
+    def _on_expression(self, node: ast.Expr, scope: Scope) -> None:
         if isinstance(node.value, ast.Call) and asserts(node.value):
             self._alone(node, scope, lambda: self._asserted(self.value(node.value, scope)))
         elif not isinstance(node.value, ast.Constant):
             self.value(node.value, scope)
 
-    def _asserted(self, value: Any) -> None:
+    def _asserted(self, value: Value) -> None:
         if isinstance(value, Spoiled) and not isinstance(value, Raised):
-            value._refuse()
+            value.refuse()
 
-    def on_assert(self, node: ast.Assert, scope: Scope) -> None:
+    def _on_assert(self, node: ast.Assert, scope: Scope) -> None:
         self._alone(node, scope, lambda: self._assert(node, self.value(node.test, scope)))
 
-    def _assert(self, node: ast.Assert, value: Any) -> None:
+    def _assert(self, node: ast.Assert, value: Value) -> None:
         self.statement = node  # not the one of a helper that made the value
         self.state(value)
 
-    def on_assign(self, node: ast.Assign, scope: Scope) -> None:
+    def _on_assign(self, node: ast.Assign, scope: Scope) -> None:
         self.statement = node
-        super().on_assign(node, scope)
+        super()._on_assign(node, scope)
 
-    def on_for(self, node: ast.For, scope: Scope) -> Flow | None:
+    def _on_for(self, node: ast.For, scope: Scope) -> Flow | None:
         self.statement = node
-        return super().on_for(node, scope)
+        return super()._on_for(node, scope)
 
-    def _alone(self, node: ast.stmt, scope: Scope, state: Callable[[], Any]) -> None:
+    def _alone(self, node: ast.stmt, scope: Scope, state: Callable[[], Value]) -> None:
         self.statement = node
         try:
             state()
@@ -194,7 +193,7 @@ class Statements(Loops):
 
     # ---- expected exceptions ----
 
-    def expect_raises(self, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    def expect_raises(self, arguments: Arguments, keywords: Keywords) -> Value:
         """`raises` as a context, or with a function and its arguments. What the message says is refused by itself."""
         names = exception_names(arguments[0])
         messages = "match" in keywords
@@ -205,10 +204,10 @@ class Statements(Loops):
         self._add_raises(Raises(names, messages), self.apply(arguments[1], arguments[2:], keywords), calls)
         return Raised(names)
 
-    def _add_raises(self, expected: Raises, value: Any, calls: int) -> None:
+    def _add_raises(self, expected: Raises, value: Value, calls: int) -> None:
         """Enter that the one call since `calls` raises; the call's own value must be all there is."""
         if isinstance(value, Spoiled):
-            value._refuse()
+            value.refuse()
         if len(self.entry.calls) != calls + 1:
             refuse("several_raise", self.entry.name)
         if not isinstance(value, Result) or value.term != self.entry.calls[-1].term:
@@ -219,17 +218,18 @@ class Statements(Loops):
         if expected.messages:
             self.add(None, *why(refusal("message")))
 
-    def on_with(self, node: ast.With, scope: Scope) -> Flow | None:
+    def _on_with(self, node: ast.With, scope: Scope) -> Flow | None:
         contexts = [self.value(item.context_expr, scope) for item in node.items]
         if all(isinstance(context, Transparent) for context in contexts):
             return self.run(node.body, scope)
-        if len(contexts) != 1 or not isinstance(contexts[0], Raises):
-            if isinstance(contexts[0], Spoiled) and contexts[0].error.reason != "unsupported":
-                contexts[0]._refuse()
+        first = contexts[0]
+        if len(contexts) != 1 or not isinstance(first, Raises):
+            if isinstance(first, Spoiled) and first.error.reason != "unsupported":
+                first.refuse()
             refuse("with", self.entry.name)
-        self._alone(node, scope, lambda: self._raising(contexts[0], node.body, scope))
+        self._alone(node, scope, lambda: self._raising(first, node.body, scope))
         if isinstance(node.items[0].optional_vars, ast.Name):
-            self.assign(node.items[0].optional_vars.id, Raised(contexts[0].names), scope)
+            self.assign(node.items[0].optional_vars.id, Raised(first.names), scope)
         return None
 
     def _raising(self, expected: Raises, body: Sequence[ast.stmt], scope: Scope) -> None:
@@ -245,7 +245,7 @@ class Statements(Loops):
         self.statement = node
         self._add_raises(expected, value, calls)
 
-    def on_try(self, node: ast.Try, scope: Scope) -> Flow | None:
+    def _on_try(self, node: ast.Try, scope: Scope) -> Flow | None:
         """`try: f(x); assert False` with `except E`: the call must raise E. A guarded import is an import."""
         if all(isinstance(statement, (ast.Import, ast.ImportFrom, ast.Pass)) for statement in node.body):
             return self.run([*node.body, *node.orelse, *node.finalbody], scope)
@@ -261,6 +261,3 @@ class Statements(Loops):
         if handler.name:
             self.assign(handler.name, Raised(names), scope)
         return None if all(map(does_nothing, handler.body)) else self.run(handler.body, scope)
-
-
-__all__ = ["Full", "Stated", "Statements", "dotted"]

@@ -6,28 +6,28 @@ Where an expression meets a result it becomes a term about it (symbols.py). Stat
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
-from selfplay.reading.budget import Unknown
-from selfplay.reading.expressions import OPERATORS, Expressions
-from selfplay.reading.interpret import Evaluator, Function, Scope
-from selfplay.reading.known import Native
-from selfplay.reading.names import BoundMethod
-from selfplay.reading.normal import Term, make
+from selfplay.reading.expressions import Expressions
+from selfplay.reading.interpret import Interpreter
+from selfplay.reading.names import BoundMethod, Function, Scope
+from selfplay.reading.native import Native
+from selfplay.reading.normal import Term, comprehension_of, make
 from selfplay.reading.opaque import Spoiled
+from selfplay.reading.operators import COMPARISONS
 from selfplay.reading.refusals import refuse
 from selfplay.reading.symbols import METHODS, EntryPoint, Result, connected, display
+from selfplay.reading.unknown import Arguments, Data, Keywords, Unknown, Value, denied
 
 
 class _OverResult(Exception):
     """A comprehension turns out to go over a result."""
 
-    def __init__(self, iterable: Any, generator: ast.comprehension) -> None:
+    def __init__(self, iterable: Result | Spoiled, generator: ast.comprehension) -> None:
         self.iterable, self.generator = iterable, generator
 
 
-class Symbolic(Evaluator):
+class Symbolic(Interpreter):
     """An evaluator that follows results through expressions."""
 
     entry: EntryPoint
@@ -35,11 +35,11 @@ class Symbolic(Evaluator):
 
     # ---- conditions ----
 
-    def boolean(self, node: ast.BoolOp, scope: Scope) -> Any:
+    def _on_boolean(self, node: ast.BoolOp, scope: Scope) -> Value:
         """`and` / `or` with Python's shortcuts, as far as what is known decides."""
         stop = type(node.op) is ast.Or
-        parts: list[Any] = []
-        value: Any = None
+        parts: list[Value] = []
+        value: Value = None
         for part in node.values:
             value = self.value(part, scope)
             if isinstance(value, Spoiled):
@@ -53,23 +53,20 @@ class Symbolic(Evaluator):
                 break
         return self._connected("or" if stop else "and", parts, value)
 
-    def _connected(self, connective: str, parts: list[Any], last: Any) -> Any:
+    def _connected(self, connective: str, parts: list[Value], last: Value) -> Value:
         """Known parts that decide nothing are gone, except for the last one, which may be the value."""
         if parts and parts[-1] is not last:
             parts.append(last)
         if not any(isinstance(part, Result) for part in parts):
-            return last if not parts else self._truths(connective, parts)
+            return next((part for part in parts if self.truth(part) == (connective == "or")), last)
         return parts[0] if len(parts) == 1 else connected(connective, parts)
 
-    def _truths(self, connective: str, parts: list[Any]) -> Any:
-        return next((part for part in parts if self.truth(part) == (connective == "or")), parts[-1])
-
-    def comparison(self, node: ast.Compare, scope: Scope) -> Any:
+    def _on_comparison(self, node: ast.Compare, scope: Scope) -> Value:
         left = self.value(node.left, scope)
-        parts: list[Any] = []
+        parts: list[Value] = []
         for op, other in zip(node.ops, node.comparators, strict=True):
             right = self.value(other, scope)
-            found = self.compare(OPERATORS[type(op)], left, right)
+            found = self.compare(COMPARISONS[type(op)], left, right)
             left = right
             if isinstance(found, Spoiled):
                 return found
@@ -79,7 +76,8 @@ class Symbolic(Evaluator):
                 return False if not parts else connected("and", [*parts, False])
         return True if not parts else parts[0] if len(parts) == 1 else connected("and", parts)
 
-    def compare(self, name: str, a: Any, b: Any) -> Any:
+    def compare(self, name: str, a: Data, b: Data) -> Value:
+        """A comparison; lists that hold results are compared item by item."""
         if (
             name in ("==", "!=")
             and type(a) is type(b)
@@ -91,20 +89,20 @@ class Symbolic(Evaluator):
             return self._among(name, a, b)
         return super().compare(name, a, b)
 
-    def _compare_items(self, name: str, a: Sequence[Any], b: Sequence[Any]) -> Any:
+    def _compare_items(self, name: str, a: Sequence[Value], b: Sequence[Value]) -> Value:
         """Lists that hold results are equal where their items are."""
         if len(a) != len(b):
             return name == "!="
         found = self.all([self.compare("==", x, y) for x, y in zip(a, b, strict=True)], "and")
-        return found if name == "==" else found.negated() if isinstance(found, Unknown) else not found
+        return found if name == "==" else denied(found)
 
-    def _among(self, name: str, a: Any, items: Sequence[Any]) -> Any:
+    def _among(self, name: str, a: Value, items: Sequence[Value]) -> Value:
         found = self.all([self.compare("==", a, item) for item in items], "or")
-        return found if name == "in" else found.negated() if isinstance(found, Unknown) else not found
+        return found if name == "in" else denied(found)
 
-    def all(self, items: Sequence[Any], connective: str) -> Any:
+    def all(self, items: Sequence[Value], connective: str) -> Result | Spoiled | bool:
         """`all` (and) or `any` (or) of items, some of which are results; True or False where they do not matter."""
-        parts: list[Any] = []
+        parts: list[Unknown] = []
         for item in items:
             if isinstance(item, Spoiled):
                 return item
@@ -114,10 +112,12 @@ class Symbolic(Evaluator):
                 return connective == "or"
         if not parts:
             return connective == "and"
-        first = parts[0] if isinstance(parts[0], Result) else parts[0].negated().negated()
+        first = parts[0]
+        if not isinstance(first, Result):
+            first.refuse()
         return (first if len(parts) == 1 else connected(connective, parts)).then("bool")
 
-    def choice(self, node: ast.IfExp, scope: Scope) -> Any:
+    def _on_choice(self, node: ast.IfExp, scope: Scope) -> Value:
         test = self.value(node.test, scope)
         if not isinstance(test, Result):
             return self.value(node.body if self.truth(test) else node.orelse, scope)
@@ -126,23 +126,27 @@ class Symbolic(Evaluator):
 
     # ---- parts of results ----
 
-    def at(self, value: Any, key: Any) -> Any:
+    def at(self, value: Data, key: Value) -> Value:
+        """An item or slice of a value; an item of known data at a place that a result says."""
         if isinstance(key, Spoiled):
             return key
         if isinstance(key, Result) and not isinstance(value, Unknown):
             return key.over([value, key], lambda of, at: make("[]", of, at))
         return super().at(value, key)
 
-    def combine(self, name: str, a: Any, b: Any) -> Any:
+    def combine(self, name: str, a: Data, b: Data) -> Value:
+        """Two values under an arithmetic operator; lists that hold results may be joined."""
         if name == "Add" and type(a) is type(b) and (self._holds_results(a) or self._holds_results(b)):
             self.budget.made(len(a) + len(b), 8)
             return a + b
         return super().combine(name, a, b)
 
-    def comprehension(self, node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp, scope: Scope) -> Any:
+    def _on_comprehension(
+        self, node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp, scope: Scope
+    ) -> Value:
         """Over something known: its items. Over a result: a term with a variable for each name that it binds."""
         try:
-            return super().comprehension(node, scope)
+            return super()._on_comprehension(node, scope)
         except _OverResult as over:
             first = over.iterable
             if isinstance(first, Spoiled):
@@ -164,19 +168,11 @@ class Symbolic(Evaluator):
             parts, lambda *terms: comprehension_of(kind, shape, terms), isinstance(node, ast.GeneratorExp)
         )
 
-    def _bindings(self, generators: Sequence[ast.comprehension], scope: Scope) -> Iterator[None]:
-        if not generators:
-            yield
-            return
-        first = generators[0]
-        iterable = self.value(first.iter, scope)
+    def _each(self, generator: ast.comprehension, scope: Scope) -> Iterable[Value]:
+        iterable = self.value(generator.iter, scope)
         if isinstance(iterable, (Result, Spoiled)):
-            raise _OverResult(iterable, first)
-        for item in self.budget.each(iterable):
-            self.budget.spend()
-            self.bind(first.target, item, scope)
-            if all(self.truth(self.value(condition, scope)) for condition in first.ifs):
-                yield from self._bindings(generators[1:], scope)
+            raise _OverResult(iterable, generator)
+        return self.budget.each(iterable)
 
     def _variables(self, target: ast.expr, scope: Scope) -> tuple[int, ...]:
         names = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
@@ -191,7 +187,8 @@ class Symbolic(Evaluator):
             refuse("nested_unpacking", self.entry.name)
         return tuple(numbers)
 
-    def apply(self, function: Any, arguments: list[Any], keywords: dict[str, Any] | None = None) -> Any:
+    def apply(self, function: Value, arguments: Arguments, keywords: Keywords | None = None) -> Value:
+        """A call; of results it is a term. The problem's own helpers are not called with them."""
         keywords = keywords or {}
         given = [*arguments, *keywords.values()]
         if isinstance(function, Function) and function in self.helpers and any(isinstance(v, Unknown) for v in given):
@@ -203,7 +200,7 @@ class Symbolic(Evaluator):
             return self._of_items(function, arguments, keywords)
         return super().apply(function, arguments, keywords)
 
-    def _of_items(self, function: Native, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    def _of_items(self, function: Native, arguments: Arguments, keywords: Keywords) -> Value:
         """A builtin that looks at the items of a result, or of a list that holds some."""
         name, first = function.name, arguments[-1]
         if name in ("map", "filter"):
@@ -218,7 +215,7 @@ class Symbolic(Evaluator):
             return self._keyed(name, arguments[0], keywords)
         return super().apply(function, arguments, keywords)
 
-    def _keyed(self, name: str, result: Result, keywords: dict[str, Any]) -> Any:
+    def _keyed(self, name: str, result: Result, keywords: Keywords) -> Value:
         """sorted(), min() or max() with a key: of triples of key, position and item, of which the item is kept."""
         backwards = keywords.get("reverse", False) if name == "sorted" else name == "max"
         if set(keywords) - {"key", "reverse"} or not isinstance(backwards, bool):
@@ -235,9 +232,9 @@ class Symbolic(Evaluator):
             return ("for", "list", ((make("reversed", found) if backwards else found, numbers, ()),), last)
 
         found = result.over([result, key, place, item, rest[2]], build)
-        return found if name == "sorted" else found.then("[]", 0)
+        return found if name == "sorted" or isinstance(found, Spoiled) else found.then("[]", 0)
 
-    def _mapped(self, name: str, function: Any, result: Result) -> Any:
+    def _mapped(self, name: str, function: Value, result: Result) -> Value:
         variable = self.entry.variable()
         made = variable if function is None else self.apply(function, [variable])
         if not isinstance(made, Result):
@@ -246,7 +243,7 @@ class Symbolic(Evaluator):
         parts = [result, made] if name == "map" else [result, made, variable]
         return result.over(parts, lambda *terms: comprehension_of("list", shape, terms), True)
 
-    def _unpack(self, targets: Sequence[ast.expr], value: Any, scope: Scope) -> None:
+    def _unpack(self, targets: Sequence[ast.expr], value: Value, scope: Scope) -> None:
         """`a, b = f(n)` also states how many items there are."""
         if isinstance(value, Spoiled):
             for target in targets:
@@ -262,42 +259,32 @@ class Symbolic(Evaluator):
         for position, target in enumerate(targets):
             if isinstance(target, ast.Starred):
                 after = len(targets) - position - 1
-                part = value.item(slice(position, -after if after else None)).then("list")
-                self.bind(target.value, part, scope)
+                part = value.item(slice(position, -after if after else None))
+                self.bind(target.value, part.passed_to("list", [part], {}), scope)
             else:
                 self.bind(
                     target, value.item(position if star is None or position < star else position - len(targets)), scope
                 )
 
-    def _holds_results(self, items: Any) -> bool:
+    def _holds_results(self, items: Value) -> bool:
         """Whether a list or tuple holds something that is not known yet."""
         if not isinstance(items, (list, tuple)):
             return False
         self.budget.spend(len(items) // 16)
         return any(isinstance(item, Unknown) for item in items)
 
-    def state(self, value: Any) -> None:
+    def state(self, value: Value) -> None:
         """Enter an asserted value."""
         raise NotImplementedError
-
-
-def comprehension_of(kind: str, shape: Sequence[tuple[tuple[int, ...], int]], terms: Sequence[Term]) -> Term:
-    """The term of a comprehension from those of its iterables, each with its conditions, and of its element."""
-    left = iter(terms)
-    generators = tuple((next(left), numbers, tuple(next(left) for _ in range(wanted))) for numbers, wanted in shape)
-    return ("for", kind, generators, next(left))
 
 
 _OF_ITEMS = frozenset({"all", "any", "map", "filter", "sum", "prod", "sorted", "min", "max", "set", "str", "repr"})
 
 Symbolic.handlers = {
     **Expressions.handlers,
-    ast.BoolOp: Symbolic.boolean,
-    ast.Compare: Symbolic.comparison,
-    ast.IfExp: Symbolic.choice,
-    ast.UnaryOp: lambda ev, node, scope: ev.unary(node, scope),  # a subclass overrides it
-    ast.ListComp: Symbolic.comprehension,
-    ast.SetComp: Symbolic.comprehension,
-    ast.DictComp: Symbolic.comprehension,
-    ast.GeneratorExp: Symbolic.comprehension,
+    ast.BoolOp: Symbolic._on_boolean,
+    ast.Compare: Symbolic._on_comparison,
+    ast.IfExp: Symbolic._on_choice,
+    ast.UnaryOp: lambda interpreter, node, scope: interpreter._on_unary(node, scope),  # a subclass overrides it
+    **dict.fromkeys((ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp), Symbolic._on_comprehension),
 }

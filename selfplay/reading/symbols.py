@@ -7,17 +7,18 @@ another. What no term says raises NotReadable.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import NoReturn, TypeAlias, overload
 
 from selfplay.cases.calls import call_text
 from selfplay.cases.values import encode
-from selfplay.reading.budget import WRITING, Budget, Lazy, NotReadable, Unknown
-from selfplay.reading.known import ExceptionType, Native, type_names
-from selfplay.reading.normal import Term, joined, make, words
+from selfplay.reading.budget import WRITING, Budget
+from selfplay.reading.known import ExceptionType
+from selfplay.reading.native import Native
+from selfplay.reading.normal import Term, calls_of, joined, make, words
 from selfplay.reading.opaque import Spoiled
-from selfplay.reading.refusals import refuse
+from selfplay.reading.refusals import NotReadable, refuse
+from selfplay.reading.unknown import Arguments, Keywords, Lazy, Unknown, Value, denied
 
 MAX_NODES = 2_000  # of one term
 MAX_DEPTH = 40
@@ -43,7 +44,7 @@ CHANGING = words("append extend insert pop remove sort reverse clear add discard
 LAZY = frozenset({"reversed", "zip", "enumerate", ".values", ".items", ".keys"})
 
 
-def text_of(value: Any, budget: Budget) -> str:
+def text_of(value: Value, budget: Budget) -> str:
     """Canonical text of plain data; raises NotReadable for what is unknown, no data, or too large."""
     budget.weigh(value, WRITING)
     try:
@@ -65,10 +66,11 @@ class EntryPoint(Unknown):
         self.variables = 0
         self.changed: set[str] = set()  # arguments of calls whose result the test changed unseen
 
-    def _refuse(self) -> Any:
+    def refuse(self) -> NoReturn:
         refuse("nothing", self.name)
 
-    def call(self, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    def call(self, arguments: Arguments, keywords: Keywords) -> Result:
+        """The result of a call; refuses arguments that are no plain data, or larger than canonical text may be."""
         for value in (*arguments, *keywords.values()):
             if isinstance(value, Result):
                 refuse("on_result", self.name)
@@ -85,22 +87,25 @@ class EntryPoint(Unknown):
         self.calls.append(result)
         return result
 
-    def attribute(self, name: str) -> Any:
+    def attribute(self, name: str) -> Value:
+        """Its name; all else of it is the program's own affair."""
         if name == "__name__":
             return self.name
         if name not in ("__doc__", "__module__", "__annotations__", "__qualname__"):
             refuse("patches" if name.startswith("__") else "attribute", self.name, name=name)
         return Spoiled.of("known", self.name)
 
-    def passed_to(self, name: str, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    def passed_to(self, name: str, arguments: Arguments, keywords: Keywords) -> Value:
+        """It is callable, and nothing else is known of it."""
         if name == "callable":
             return True
         return super().passed_to(name, arguments, keywords)
 
-    def compare(self, operator: str, other: Any, flipped: bool) -> Any:
+    def compare(self, operator: str, other: Value, flipped: bool) -> Value:
+        """It is itself and not None; refuses any other comparison."""
         if operator in ("is", "==", "is_not", "!=") and (other is None or other is self):
             return (other is self) == (operator in ("is", "=="))
-        return self._refuse()
+        return self.refuse()
 
     def variable(self) -> Result:
         """A fresh variable of a comprehension over a result."""
@@ -128,7 +133,7 @@ class Result(Unknown):
         """Steps of looking through the term once."""
         return self.nodes // 2 + self.letters // LETTERS + 1
 
-    def _refuse(self) -> Any:
+    def refuse(self) -> NoReturn:
         refuse("mixed", self.entry.name, what="other values")
 
     def change(self) -> None:
@@ -136,11 +141,16 @@ class Result(Unknown):
         self.entry.budget.spend(self.size)
         self.entry.changed |= set(calls_of(self.term))
 
-    def over(self, parts: Sequence[Any], build: Callable[..., Term], lazy: bool = False) -> Any:
-        """The result of `build` with the terms of this and the other `parts`."""
+    def over(self, parts: Sequence[Value], build: Callable[..., Term], lazy: bool = False) -> Result | Spoiled:
+        """The result of `build` with the terms of `parts`, results and data; of spoiled parts the first instead.
+
+        Costs what looking through all the terms does. Refuses what is larger than MAX_NODES and MAX_DEPTH.
+        """
         spoiled = next((part for part in parts if isinstance(part, Spoiled)), None)
-        if spoiled:
-            return spoiled
+        return spoiled or self.made_of(parts, build, lazy)
+
+    def made_of(self, parts: Sequence[Value], build: Callable[..., Term], lazy: bool = False) -> Result:
+        """Like `over`, of parts that are not spoiled."""
         known = [part if isinstance(part, Result) else self._data(part) for part in parts]
         nodes, depth = 1 + sum(part.nodes for part in known), 1 + max(part.depth for part in known)
         if nodes > MAX_NODES or depth > MAX_DEPTH:
@@ -149,32 +159,43 @@ class Result(Unknown):
         letters = sum(part.letters for part in known)
         return Result(self.entry, build(*(part.term for part in known)), letters, nodes, depth, lazy)
 
-    def _data(self, value: Any) -> Result:
+    def _data(self, value: Value) -> Result:
         if isinstance(value, Native):
             refuse("on_value", self.entry.name, name=f"a comparison with {value.name}")
-        if type(value) in (list, tuple) and any(isinstance(item, Unknown) for item in value):
-            return display(self.entry, value)
+        if (
+            isinstance(value, (list, tuple))
+            and not isinstance(value, Lazy)
+            and any(isinstance(item, Unknown) for item in value)
+        ):
+            found = display(self.entry, value)
+            return found if isinstance(found, Result) else found.refuse()
         text = text_of(value, self.entry.budget)
         return Result(self.entry, ("data", text), len(text))
 
-    def then(self, name: str, *others: Any) -> Any:
+    @overload
+    def then(self, name: str) -> Result: ...
+    @overload
+    def then(self, name: str, *others: Value) -> Result | Spoiled: ...
+    def then(self, name: str, *others: Value) -> Result | Spoiled:
         """A function, method or operator applied to this result."""
         return self.over([self, *others], lambda *terms: make(name, *terms), name in LAZY)
 
-    def negated(self) -> Any:
+    def negated(self) -> Result:
+        """The condition that it does not hold."""
         return self.then("not")
 
     def truth(self) -> bool:
+        """Refuses: the course of a test must not depend on it."""
         refuse("decides", self.entry.name)
 
-    def compare(self, operator: str, other: Any, flipped: bool) -> Any:
-        if isinstance(other, (Approx, Kind)):
+    def compare(self, operator: str, other: Value, flipped: bool) -> Value:
+        """A condition on the result. Refuses what equals nothing (iterators), and what says nothing (itself)."""
+        if isinstance(other, Comparing):
             return other.compare(operator, self, not flipped)
         if operator == "is_not" and not (other is None or other is True or other is False):
             return True  # of another object; that a program gives back the very list it was given, no value tells
         if operator in _NEGATIVE:
-            found = self.compare(_NEGATIVE[operator], other, flipped)
-            return found.negated() if isinstance(found, Unknown) else not found
+            return denied(self.compare(_NEGATIVE[operator], other, flipped))
         if isinstance(other, (Native, Lazy, ExceptionType)):
             refuse("on_value", self.entry.name, name="a comparison with a function, a class or an iterator")
         self._check(operator, other, flipped)
@@ -182,7 +203,7 @@ class Result(Unknown):
             self.entry.budget.spend(self.letters // ITEM_LETTERS)
         return self.over([other, self] if flipped else [self, other], lambda a, b: make(operator, a, b))
 
-    def _check(self, operator: str, other: Any, flipped: bool) -> None:
+    def _check(self, operator: str, other: Value, flipped: bool) -> None:
         if operator == "is" and not (other is None or other is True or other is False):
             refuse("identity", self.entry.name)
         if isinstance(other, Result) and other.term == self.term:
@@ -198,28 +219,32 @@ class Result(Unknown):
             name = self.term[1].lstrip(".") if self.term[0] == "call" else "a generator"
             refuse("iterator", self.entry.name, name=name)
 
-    def item(self, key: Any) -> Any:
+    def item(self, key: Value) -> Result | Spoiled:
+        """An item or a slice of it, as a result."""
         self.listed()
         if isinstance(key, slice):
             return self.then("[:]", key.start, key.stop, key.step)
         return self.then("[]", key)
 
-    def attribute(self, name: str) -> Any:
+    def attribute(self, name: str) -> Value:
+        """A method of it, if it changes nothing; refuses all other attributes."""
         if name not in METHODS:
             refuse("changes" if name in CHANGING else "attribute", self.entry.name, name=name)
         return Method(self, name)
 
-    def combine(self, operator: str, other: Any, flipped: bool) -> Any:
+    def combine(self, operator: str, other: Value, flipped: bool) -> Result | Spoiled:
+        """What an operator makes of it; `other` is None for a sign."""
         if operator == "USub":
             return self.then("neg")
         if operator not in OPERATORS:
             refuse("on_value", self.entry.name, name=f"the operator {operator}")
         return self.over([other, self] if flipped else [self, other], lambda a, b: make(OPERATORS[operator], a, b))
 
-    def passed_to(self, name: str, arguments: list[Any], keywords: dict[str, Any]) -> Any:
-        special = _SPECIAL.get(name)
-        if special:
-            return special(self, arguments, keywords)
+    def passed_to(self, name: str, arguments: Arguments, keywords: Keywords) -> Value:
+        """What a builtin makes of it; refuses those that FUNCTIONS and special.py do not know."""
+        meaning = SPECIAL.get(name)
+        if meaning:
+            return meaning(self, arguments, keywords)
         name = SAME_AS.get(name, name)
         if name not in FUNCTIONS or keywords or not 1 <= len(arguments) <= 4 or (name == "bool" and self.lazy):
             refuse("on_value", self.entry.name, name=f"{name}() with these arguments")
@@ -228,70 +253,26 @@ class Result(Unknown):
         return self.over(arguments, lambda *terms: make(name, *terms), name in LAZY)
 
 
-def _sorted(result: Result, arguments: list[Any], keywords: dict[str, Any]) -> Any:
-    """sorted(result), from the other end with `reverse`; one with a `key` is symbolic.py's."""
-    if len(arguments) != 1 or not set(keywords) <= {"reverse"} or not isinstance(keywords.get("reverse", False), bool):
-        refuse("on_value", result.entry.name, name="sorted() with these arguments")
-    found = result.then("sorted")
-    return found.over([found], lambda term: make("reversed", term)) if keywords.get("reverse") else found
+Special: TypeAlias = Callable[[Result, Arguments, Keywords], Value]
+SPECIAL: dict[str, Special] = {}  # builtins whose meaning is more than a term with their name (special.py)
 
 
-def _round(result: Result, arguments: list[Any], keywords: dict[str, Any]) -> Any:
-    digits = [*arguments[1:], *keywords.values()]
-    if arguments[0] is not result or len(digits) > 1 or not all(part is None or type(part) is int for part in digits):
-        refuse("on_value", result.entry.name, name="round() with these arguments")
-    return result.then("round", *(part for part in digits if part is not None))
+def special(name: str) -> Callable[[Special], Special]:
+    """Enter what the builtin `name` makes of a result."""
+
+    def enter(meaning: Special) -> Special:
+        SPECIAL[name] = meaning
+        return meaning
+
+    return enter
 
 
-def _isinstance(result: Result, arguments: list[Any], keywords: dict[str, Any]) -> Any:
-    if arguments[0] is not result:
-        refuse("on_value", result.entry.name, name="isinstance() with these arguments")
-    return result.then("isinstance", "|".join(sorted(set(type_names(arguments[1])))))
+class Comparing(Unknown):
+    """A value that says itself what comparing a result with it means."""
 
 
-def _type(result: Result, arguments: list[Any], keywords: dict[str, Any]) -> Any:
-    return Kind(result)
-
-
-def _isclose(result: Result, arguments: list[Any], keywords: dict[str, Any]) -> Any:
-    if len(arguments) != 2 or not set(keywords) <= {"rel_tol", "abs_tol"}:
-        refuse("on_value", result.entry.name, name="isclose() with these arguments")
-    given = [part for part in arguments if not isinstance(part, Unknown)]
-    if not all(isinstance(part, (int, float)) for part in given):
-        refuse("on_value", result.entry.name, name="isclose() of something that is no number")
-    return near(arguments[0], arguments[1], keywords.get("rel_tol", 1e-9), keywords.get("abs_tol", 0.0), "isclose")
-
-
-def near(a: Any, b: Any, rel: Any, abs: Any, how: str = "approx") -> Any:
-    """That two values, at least one of them a result, differ by no more than max(rel * |b|, abs).
-
-    `how`: what is no number is not near anything (approx), or math.isclose raises.
-    """
-    result, other = (a, b) if isinstance(a, Result) else (b, a)
-    tolerance = (rel, abs)
-    if not all(isinstance(part, (int, float)) and math.isfinite(part) and part >= 0 for part in tolerance):
-        refuse("tolerance", result.entry.name, tolerance=tolerance)
-    if isinstance(other, Result) and other.term == result.term:
-        refuse("same_call", result.entry.name)
-    return result.then(how, other, float(rel), float(abs))
-
-
-def _nothing(result: Result, arguments: list[Any], keywords: dict[str, Any]) -> Any:
-    return None
-
-
-_SPECIAL: dict[str, Callable[[Result, list[Any], dict[str, Any]], Any]] = {
-    "sorted": _sorted,
-    "round": _round,
-    "isinstance": _isinstance,
-    "isclose": _isclose,
-    "type": _type,
-    "print": _nothing,
-}
-
-
-def display(entry: EntryPoint, items: Sequence[Any]) -> Any:
-    """A list or tuple of which some items are results, as one."""
+def display(entry: EntryPoint, items: Sequence[Value]) -> Result | Spoiled:
+    """A list or tuple of which some items are results, as one. Refuses where none is."""
     result = next((item for item in items if isinstance(item, Result)), None)
     if result is None:
         refuse("mixed", entry.name, what="other values")
@@ -299,21 +280,12 @@ def display(entry: EntryPoint, items: Sequence[Any]) -> Any:
     return result.over(items, lambda *terms: ("call", name, *terms))
 
 
-def calls_of(term: Term) -> Iterator[str]:
-    """The arguments of the calls in a term."""
-    if term[0] == "result":
-        yield term[1]
-    for part in term[1:]:
-        if isinstance(part, tuple) and part:
-            yield from calls_of(part if isinstance(part[0], str) else ("", *part))
-
-
-def connected(connective: str, parts: Sequence[Any]) -> Any:
-    """`and` or `or` of values of which at least one is a result."""
+def connected(connective: str, parts: Sequence[Value]) -> Result:
+    """`and` or `or` of values of which at least one is a result and none is spoiled."""
     first = next(part for part in parts if isinstance(part, Result))
     if connective == "or":  # of which those about one subject become a list
         first.entry.budget.spend(sum(part.letters for part in parts if isinstance(part, Result)) // ITEM_LETTERS)
-    return first.over(parts, lambda *terms: joined(connective, list(terms)))
+    return first.made_of(parts, lambda *terms: joined(connective, list(terms)))
 
 
 class Method(Unknown):
@@ -324,50 +296,8 @@ class Method(Unknown):
     def __init__(self, result: Result, name: str) -> None:
         self.result, self.name = result, name
 
-    def call(self, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    def call(self, arguments: Arguments, keywords: Keywords) -> Value:
+        """What the method gives, as a result; refuses keywords."""
         if keywords:
             refuse("on_value", self.result.entry.name, name=f"{self.name}() with these arguments")
         return self.result.then(f".{self.name}", *arguments)
-
-
-class Kind(Unknown):
-    """`type(f(x))`: may be compared with a builtin type."""
-
-    what = "the type of a result"
-
-    def __init__(self, result: Result) -> None:
-        self.result = result
-
-    def compare(self, operator: str, other: Any, flipped: bool) -> Any:
-        if operator in ("in", "not_in") and isinstance(other, (tuple, list)) and other and not flipped:
-            found = connected("or", [self.compare("==", one, False) for one in other])
-            return found if operator == "in" else found.negated()
-        if operator not in ("==", "!=", "is", "is_not") or not isinstance(other, Native):
-            refuse("on_value", self.result.entry.name, name="this comparison of the type")
-        condition = self.result.then("type_is", type_names(other)[0])
-        return condition if operator in ("==", "is") else condition.negated()
-
-
-class Approx(Unknown):
-    """pytest.approx(expected)."""
-
-    what = "an approximate value"
-
-    def __init__(self, expected: Any, rel: float | None, abs: float | None) -> None:
-        self.expected = expected
-        self.rel = rel if rel is not None else (1e-6 if abs is None else 0.0)
-        self.abs = 1e-12 if abs is None else abs
-
-    def compare(self, operator: str, other: Any, flipped: bool) -> Any:
-        if operator not in ("==", "!=") or not isinstance(other, Result):
-            return self._refuse()
-        condition = near(other, self.expected, self.rel, self.abs)
-        return condition if operator == "==" else condition.negated()
-
-
-def exception_names(wanted: Any) -> list[str]:
-    """The names in the first argument of pytest.raises."""
-    kinds = wanted if isinstance(wanted, (tuple, list)) else (wanted,)
-    if not kinds or not all(isinstance(kind, ExceptionType) for kind in kinds):
-        refuse("own_exception")
-    return [kind.name for kind in kinds]

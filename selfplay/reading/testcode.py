@@ -8,34 +8,22 @@ changed is unknown, or it refuses the file where it would raise or may replace t
 from __future__ import annotations
 
 import ast
-import builtins
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
-from selfplay.reading.budget import FUNCTION_STEPS, Budget, NotReadable, module_steps
+from selfplay.reading.budget import FUNCTION_STEPS, Budget, module_steps
 from selfplay.reading.copies import without_copies
 from selfplay.reading.expressions import ERRORS
-from selfplay.reading.fixtures import Fixtures, arguments_of, is_fixture
-from selfplay.reading.interpret import Function, Scope
-from selfplay.reading.known import Native
+from selfplay.reading.fixtures import arguments_of, is_fixture
+from selfplay.reading.imports import Imports, parse
+from selfplay.reading.names import Function, Scope, defaults_of
 from selfplay.reading.opaque import Spoiled
-from selfplay.reading.pytests import (
-    ASSUMED,
-    asserts,
-    dotted,
-    holds_assertions,
-    imported_names,
-    is_check,
-    is_test_class,
-    module_value,
-)
-from selfplay.reading.refusals import refusal, refuse, why
+from selfplay.reading.pytests import asserts, dotted, holds_assertions, is_check, is_test_class
+from selfplay.reading.refusals import NotReadable, refusal, why
 from selfplay.reading.stating import Full, Stated
-from selfplay.reading.unittests import Base, TestSelf
+from selfplay.reading.unittests import TestSelf
+from selfplay.reading.unknown import Value
 
-MAX_TEXT = 1 << 20
 COLLECTED = 10  # steps of taking a test from a class: others inherit it
 
 
@@ -48,56 +36,18 @@ class Unit:
     stated: list[Stated] = field(default_factory=list)
 
 
-def parse(text: str) -> ast.Module:
-    """The syntax tree of a test module; raises NotReadable."""
-    if len(text) > MAX_TEXT:
-        refuse("size", size=len(text), limit=MAX_TEXT)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise NotReadable("syntax", str(error)[:200]) from None
-
-
-class Module(Fixtures):
-    """One test module while it is read: its names, tests and what they state."""
+class Module(Imports):
+    """One test module while it is read: its tests and what they state."""
 
     def __init__(self, text: str, entry_point: str, limit: int, helpers: str = "") -> None:
-        super().__init__(text, entry_point, Budget(module_steps(text)), limit)
         self.tree, self.text = parse(text), text
+        super().__init__(text, entry_point, Budget(module_steps(text)), limit, helpers)
         self.salvaged = 0
-        self.globals = Scope({"__name__": "tests", **ASSUMED, "super": Base()})
-        self.fixtures = {}
         self.classes: dict[str, ast.ClassDef] = {}
         self.tests: dict[tuple[str, ast.ClassDef | None], tuple[Unit, ast.FunctionDef]] = {}
         self._lineages: dict[ast.ClassDef, list[ast.ClassDef]] = {}
         self.loose: list[Unit] = []
         self.empty: list[Unit] = []  # statements that state nothing
-        self.brought: dict[str, Any] = {}
-        self.brought = self._brought(helpers)
-        self.globals.names.update(self.brought)
-        if entry_point:
-            self.globals.names[entry_point] = self.entry
-
-    def _brought(self, helpers: str) -> dict[str, Any]:
-        """The functions that the problem brings, to be called on known values."""
-        if not helpers.strip():
-            return {}
-        scope = Scope(dict(ASSUMED))
-        for node in parse(helpers).body:
-            if getattr(node, "name", "") != self.entry.name:
-                self._defined(node, scope)
-        found = {name: value for name, value in scope.names.items() if name not in ASSUMED}
-        self.helpers = {value for value in found.values() if isinstance(value, Function)}
-        return found
-
-    def _defined(self, node: ast.stmt, scope: Scope) -> None:
-        try:
-            self.run([node], scope)
-        except NotReadable as error:
-            for name in [getattr(node, "name", "")]:
-                scope.names[name] = Spoiled(error)
 
     def read(self) -> list[Unit]:
         """All units in the order of the file. Raises NotReadable where a statement outside of tests refuses it."""
@@ -291,67 +241,15 @@ class Module(Fixtures):
             for extra in set(row) - set(names):
                 if not extra.startswith("param of ") and extra not in self._closure(names):
                     raise NotReadable("unreadable", f"{node.name} has no parameter {extra!r}")
-            self._run_test(node, Scope(bound, self.globals))
+            for argument, default in defaults_of(node.args):
+                bound.setdefault(argument, self.value(default, self.globals))
+            self.run(node.body, Scope(bound, self.globals))
 
-    def _run_test(self, node: ast.FunctionDef, scope: Scope) -> None:
-        for argument, default in _defaults(node):
-            scope.names.setdefault(argument, self.value(default, self.globals))
-        self.run(node.body, scope)
-
-    def _marks(self, lineage: list[ast.ClassDef]) -> list[Any]:
+    def _marks(self, lineage: list[ast.ClassDef]) -> list[Value]:
         """The marks of a test's class and module."""
         marks = [self.value(decorator, self.globals) for owner in lineage for decorator in owner.decorator_list]
         everywhere = self.globals.names.get("pytestmark", [])
         return [*(everywhere if isinstance(everywhere, list) else [everywhere]), *marks]
-
-    # ---- names ----
-
-    def assign(self, name: str, value: Any, scope: Scope) -> None:
-        if name == self.entry.name and value is not self.entry:
-            refuse("patched", name)
-        super().assign(name, value, scope)
-
-    def bind(self, target: ast.expr, value: Any, scope: Scope) -> None:
-        if isinstance(target, ast.Attribute):
-            owner = self.value(target.value, scope)
-            if isinstance(owner, TestSelf):
-                owner.names[target.attr] = value
-                return
-        super().bind(target, value, scope)
-
-    def call(self, node: ast.Call, scope: Scope) -> Any:
-        try:
-            return super().call(node, scope)
-        except NotReadable as error:
-            name = node.func.id if isinstance(node.func, ast.Name) else ""
-            if not name or hasattr(builtins, name) or error.detail != f"the name {name!r} is not defined":
-                raise
-            refuse("undefined", self.entry.name, name=name)
-
-    def on_import(self, node: ast.Import | ast.ImportFrom, scope: Scope) -> None:
-        self.budget.spend(sum(2 + len(alias.name) // 16 for alias in node.names))
-        for alias in node.names:
-            if isinstance(node, ast.Import):
-                name = alias.name if alias.asname else alias.name.split(".")[0]
-                scope.names[alias.asname or name] = module_value(name, self.entry, self.brought)
-            else:
-                module = "." * node.level + (node.module or "")
-                scope.names.update(imported_names(module, alias, self.entry, self.brought))
-        if self.entry.name and scope.names.get(self.entry.name, self.entry) is not self.entry:
-            self._imported(scope)
-
-    def _imported(self, scope: Scope) -> None:
-        """`import f` and `from f import f` name the module after the function under test; anything else replaces it."""
-        found = scope.names[self.entry.name]
-        if self.entry not in getattr(found, "names", {}).values():
-            refuse("patched", self.entry.name)
-
-    def apply(self, function: Any, arguments: list[Any], keywords: dict[str, Any] | None = None) -> Any:
-        if isinstance(function, Native) and function.name == "raises":
-            return self.expect_raises(arguments, dict(keywords or {}))
-        if isinstance(function, Native) and function.name in ("param", "approx", "callable", "hasattr"):
-            return function.function(self.budget, self.apply, arguments, keywords or {})
-        return super().apply(function, arguments, keywords)
 
 
 def _is_assertion(node: ast.stmt) -> bool:
@@ -365,11 +263,3 @@ def _fixture_name(node: ast.FunctionDef) -> str:
             if keyword.arg == "name" and isinstance(keyword.value, ast.Constant):
                 return str(keyword.value.value)
     return node.name
-
-
-def _defaults(node: ast.FunctionDef) -> list[tuple[str, ast.expr]]:
-    spec = node.args
-    positional = [argument.arg for argument in (*spec.posonlyargs, *spec.args)]
-    given = list(zip(positional[len(positional) - len(spec.defaults) :], spec.defaults, strict=True))
-    named = zip(spec.kwonlyargs, spec.kw_defaults, strict=True)
-    return [*given, *((argument.arg, default) for argument, default in named if default is not None)]

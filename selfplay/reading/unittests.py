@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from typing import Any
 
-from selfplay.reading.budget import NotReadable, Unknown
-from selfplay.reading.interpret import Function, Scope
 from selfplay.reading.known import BUILTINS
+from selfplay.reading.names import Function, Scope
 from selfplay.reading.opaque import Spoiled
 from selfplay.reading.pytests import Stop, Transparent, dotted
-from selfplay.reading.refusals import refusal, refuse
+from selfplay.reading.refusals import NotReadable, refusal, refuse
+from selfplay.reading.special import near
 from selfplay.reading.stating import Statements
-from selfplay.reading.symbols import Result, near
+from selfplay.reading.symbols import Result
+from selfplay.reading.unknown import Arguments, Keywords, Unknown, Value
 
 _COMPARISONS = {
     **dict.fromkeys(("assertEqual", "assertEquals", "assertListEqual", "assertDictEqual", "assertTupleEqual"), "=="),
@@ -39,7 +39,7 @@ class TestSelf(Unknown):
 
     def __init__(self, module: Statements, owners: Sequence[ast.ClassDef], globals: Scope) -> None:
         self.module = module
-        self.names: dict[str, Any] = {}
+        self.names: dict[str, Value] = {}
         self.fixtures: dict[str, ast.FunctionDef] = {}
         for owner in owners:
             for statement in owner.body:
@@ -65,7 +65,7 @@ class TestSelf(Unknown):
                 raise
             self.module.leave_out(statement, scope, error)
 
-    def _bound(self, node: ast.FunctionDef, scope: Scope) -> Any:
+    def _bound(self, node: ast.FunctionDef, scope: Scope) -> Value:
         decorators = {decorator.id for decorator in node.decorator_list if isinstance(decorator, ast.Name)}
         if len(decorators) < len(node.decorator_list) or not decorators <= {"staticmethod", "classmethod"}:
             return Spoiled.of("class_statement", name=f"the decorator of {node.name}")
@@ -74,6 +74,7 @@ class TestSelf(Unknown):
         return function
 
     def set_up(self) -> None:
+        """Run what the class sets up before each test, and before all of them."""
         for name in ("setUpClass", "setup_class", "setUp", "setup_method"):
             function = self.names.get(name)
             if isinstance(function, Function):
@@ -82,7 +83,7 @@ class TestSelf(Unknown):
             elif function is not None:
                 self.module.apply(function, [])
 
-    def attribute(self, name: str) -> Any:
+    def attribute(self, name: str) -> Value:
         if name in self.names:
             return self.names[name]
         if name in ("subTest", "fail", "skipTest") or name in _COMPARISONS or name in _NONE or name in _OTHERS:
@@ -95,10 +96,10 @@ class TestSelf(Unknown):
 class Base(Unknown):
     """`super()` of a test class: what it sets up is set up already."""
 
-    def call(self, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    def call(self, arguments: Arguments, keywords: Keywords) -> Value:
         return self
 
-    def attribute(self, name: str) -> Any:
+    def attribute(self, name: str) -> Value:
         return self if name in ("setUp", "tearDown", "setUpClass", "tearDownClass") else refuse("self", name=name)
 
 
@@ -110,8 +111,8 @@ class Assertion(Unknown):
     def __init__(self, module: Statements, name: str) -> None:
         self.module, self.name = module, name
 
-    def call(self, arguments: list[Any], keywords: dict[str, Any]) -> Any:
-        keywords.pop("msg", None)
+    def call(self, arguments: Arguments, keywords: Keywords) -> Value:
+        keywords = {name: value for name, value in keywords.items() if name != "msg"}
         if self.name in ("assertRaises", "assertRaisesRegex", "subTest"):
             return _OTHERS[self.name](self.module, arguments, keywords)
         if len(arguments) < (1 if self.name in _NONE or self.name in ("assertTrue", "assertFalse") else 2):
@@ -126,29 +127,29 @@ class Assertion(Unknown):
         return None
 
 
-def _truth(module: Statements, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+def _truth(module: Statements, arguments: Arguments, keywords: Keywords) -> Value:
     return arguments[0]
 
 
-def _negated(module: Statements, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+def _negated(module: Statements, arguments: Arguments, keywords: Keywords) -> Value:
     value = arguments[0]
     return value.negated() if isinstance(value, Unknown) else not value
 
 
-def _instance(module: Statements, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+def _instance(module: Statements, arguments: Arguments, keywords: Keywords) -> Value:
     return module.apply(BUILTINS["isinstance"], arguments[:2])
 
 
-def _not_instance(module: Statements, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+def _not_instance(module: Statements, arguments: Arguments, keywords: Keywords) -> Value:
     return _negated(module, [_instance(module, arguments, keywords)], keywords)
 
 
-def _almost(module: Statements, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+def _almost(module: Statements, arguments: Arguments, keywords: Keywords) -> Value:
     """|a - b| <= delta, or equal when their difference is rounded to `places` (7)."""
     return _within(module, arguments, keywords, "approx")
 
 
-def _within(module: Statements, arguments: list[Any], keywords: dict[str, Any], how: str) -> Any:
+def _within(module: Statements, arguments: Arguments, keywords: Keywords, how: str) -> Value:
     a, b, *rest = arguments
     delta = keywords.get("delta")
     places = rest[0] if rest else keywords.get("places")
@@ -160,47 +161,47 @@ def _within(module: Statements, arguments: list[Any], keywords: dict[str, Any], 
     return near(a, b, 0.0, bound, how)
 
 
-def _not_almost(module: Statements, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+def _not_almost(module: Statements, arguments: Arguments, keywords: Keywords) -> Value:
     """What is no number is not far from anything either: the subtraction raises."""
     return _negated(module, [_within(module, arguments, keywords, "isclose")], keywords)
 
 
-def _count_equal(module: Statements, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+def _count_equal(module: Statements, arguments: Arguments, keywords: Keywords) -> Value:
     """The same items in any order, where they can be sorted."""
     sides = [_in_order(module, argument) for argument in arguments[:2]]
     return module.compare("==", *sides)
 
 
-def _in_order(module: Statements, value: Any) -> Any:
+def _in_order(module: Statements, value: Value) -> Value:
     try:
         return module.apply(BUILTINS["sorted"], [value])
     except TypeError as error:
         raise NotReadable("unsupported", str(error)) from None
 
 
-def _sequences_equal(module: Statements, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+def _sequences_equal(module: Statements, arguments: Arguments, keywords: Keywords) -> Value:
     """Equal items in order, whatever the types of the two sequences."""
     return module.compare("==", *(module.apply(BUILTINS["list"], [argument]) for argument in arguments[:2]))
 
 
-def _raises(module: Statements, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+def _raises(module: Statements, arguments: Arguments, keywords: Keywords) -> Value:
     return module.expect_raises(arguments, keywords)
 
 
-def _raises_message(module: Statements, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+def _raises_message(module: Statements, arguments: Arguments, keywords: Keywords) -> Value:
     return module.expect_raises([arguments[0], *arguments[2:]], {**keywords, "match": None})
 
 
-def _context(module: Statements, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+def _context(module: Statements, arguments: Arguments, keywords: Keywords) -> Value:
     return Transparent()
 
 
-def _message(module: Statements, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+def _message(module: Statements, arguments: Arguments, keywords: Keywords) -> Value:
     spoiled = next((argument for argument in arguments[:2] if isinstance(argument, Spoiled)), None)
     return spoiled or Spoiled(refusal("on_value", module.entry.name, name="a pattern"))
 
 
-_OTHERS: dict[str, Callable[[Any, list[Any], dict[str, Any]], Any]] = {
+_OTHERS: dict[str, Callable[[Statements, Arguments, Keywords], Value]] = {
     "assertTrue": _truth,
     "assertFalse": _negated,
     "assertIsInstance": _instance,

@@ -2,7 +2,7 @@
 
     config.yaml       the resolved configuration, and what the run was made with (passes back as --config)
     metrics.jsonl     one line a step (`kind: step`) and one an evaluation (`kind: evaluation`)
-    episodes.jsonl    every episode: turns, verdicts, rewards
+    episodes.jsonl    every group as it was played, judged and paid, a line each (not with --ledger off)
     adapters/         generator and discriminator
 
 A folder that holds another run is refused before anything is loaded; nothing is written before the first step is done
@@ -77,7 +77,8 @@ class RunFolder:
             self._waiting.append(line)
 
     def episodes(self, records: Sequence[Mapping[str, Any]]) -> None:
-        self._append(EPISODES, records)
+        if records:
+            self._append(EPISODES, records)
 
     def sample(self, text: str) -> None:
         """Samples are for the reader of the log; the episode itself is in episodes.jsonl."""

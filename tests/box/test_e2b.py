@@ -26,7 +26,7 @@ import e2b_server as server_module
 from e2b_server import Action, E2BServer
 
 from selfplay import judge as judge_command
-from selfplay.box.e2b import CloudSettings, E2BBox, SplitBox, machine, open_split
+from selfplay.box.e2b import E2BBox, E2BSettings, SplitBox, machine, open_split
 from selfplay.box.e2b.batch import Batch, inside, records_of, whole_records
 from selfplay.box.e2b.faults import Kind, fault_of
 from selfplay.box.local import LocalBox
@@ -44,7 +44,7 @@ from selfplay.reading import read_cases
 
 ADD = "def add(a, b): return a + b"
 WRONG = "def add(a, b): return a - b"
-QUICK = CloudSettings(size=2, creation_interval=0.01, patience=0.3, request_timeout=5.0, label="tests")
+QUICK = E2BSettings(size=2, creation_interval=0.01, patience=0.3, request_timeout=5.0, label="tests")
 TASK = Task(ADD, "add", ('["t",1,2]', '["t",20,30]'))
 SUMS = ["3", "50"]
 
@@ -202,7 +202,7 @@ def test_the_real_cloud_judges_as_this_machine_does(home: LocalBox) -> None:
     if not os.environ.get("E2B_API_KEY"):
         pytest.skip("E2B_API_KEY is not set")
     tasks = [Task(source, "add", TASK.inputs, limits=Limits(1.0)) for source in PROGRAMS]
-    with E2BBox(CloudSettings(size=1, lifetime=300, budget=300.0, label="tests")) as box:
+    with E2BBox(E2BSettings(size=1, lifetime=300, budget=300.0, label="tests")) as box:
         assert values(box.run(tasks)) == values(home.run(tasks))
         assert box.created == 1
 

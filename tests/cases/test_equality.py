@@ -12,7 +12,10 @@ from typing import Any
 
 import pytest
 
-from selfplay.cases.equality import Mismatch, canonical, equal, member, order, truth
+from selfplay.cases.equality import canonical, equal, truth
+from selfplay.cases.membership import member
+from selfplay.cases.sorting import order
+from selfplay.cases.steps import Mismatch
 from selfplay.cases.values import encode, load
 
 VALUES: list[Any] = [

@@ -12,7 +12,8 @@ import pytest
 from selfplay.box.task import Execution
 from selfplay.cases.case import Case
 from selfplay.cases.compare import check
-from selfplay.cases.equality import Mismatch, equal
+from selfplay.cases.equality import equal
+from selfplay.cases.steps import Mismatch
 from selfplay.cases.values import encode, load
 from selfplay.cases.views import reduced, view
 

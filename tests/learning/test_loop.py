@@ -118,6 +118,19 @@ def test_rewards_and_advantages_can_be_computed_again_from_the_ledger() -> None:
             assert list(again.matches) == recorded
 
 
+@pytest.mark.parametrize("kept", ["texts", "off"])
+def test_what_the_ledger_keeps_changes_nothing_else(once: tuple[Memory, loop.Result], kept: str) -> None:
+    memory, _ = run(ledger=kept)
+    assert [computed(step) for step in memory.steps] == [computed(step) for step in once[0].steps]
+    assert len(memory.episode_records) == (0 if kept == "off" else len(once[0].episode_records))
+    assert all(turn["ids"] == [] for record in memory.episode_records for turn in record["turns"])
+    assert any("cannot be scored again" in line for line in memory.said) == (kept == "off")
+
+
+def computed(step: Any) -> dict[str, Any]:
+    return {name: value for name, value in step.items() if not name.startswith("seconds")}
+
+
 def without_advantages(match: Match) -> Match:
     chains = tuple(replace(chain, advantages=(None,) * len(chain.advantages)) for chain in match.chains)
     suites = tuple(replace(suite, advantages=(None,) * len(suite.advantages)) for suite in match.suites)

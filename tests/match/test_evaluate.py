@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -11,9 +13,12 @@ from selfplay.game.episode import TurnKey
 from selfplay.game.players import Sampling, ScriptedPlayer
 from selfplay.game.problems import Problem
 from selfplay.game.prompts import Prompts
+from selfplay.game.rewards import get_rule
 from selfplay.game.rollout import Table
 from selfplay.judging.judge import Judge
 from selfplay.match.evaluate import Evaluator, Measured, figures, measured_of
+from selfplay.match.ledger import from_json, to_json
+from selfplay.match.score import score
 from selfplay.mutation.bank import MutantBank
 
 PROBLEM = Problem(
@@ -69,6 +74,30 @@ def test_kills_do_not_depend_on_how_good_the_generator_has_become(evaluator: Eva
 def test_validity_counts_what_could_not_be_read(evaluator: Evaluator) -> None:
     told = measured(evaluator, RIGHT, "assert f(3) == True\nassert f(3) == False\nassert f(((")
     assert (told.valid, told.written) == (1, 3)
+
+
+def test_an_evaluations_match_has_no_holes(evaluator: Evaluator) -> None:
+    """Every program and every target has its verdicts, that of the opponent's chain included, so any rule can pay it."""
+    opponent = evaluator.record_opponent(player(MISCONCEIVED, ""), [PROBLEM])
+    [match] = evaluator.measure(player(RIGHT, "assert f(3) == True"), [PROBLEM], opponent)
+    counting = (*match.baseline, *match.admitted)
+    assert [chain.greedy for chain in match.chains] == [False] * 4 + [True]
+    assert [match.on(row, counting) for row in match.programs] == [("passed",) * 3] * 5
+    assert match.on(match.outside_verdicts, counting) == ("passed", "passed", "failed")
+    [scored] = score([match], get_rule("shifted"))
+    assert [chain.reward for chain in scored.chains] == [0.5] * 5
+    assert (
+        scored.suites[0].rewards == (pytest.approx(0.4 + 0.6),) * 2
+    )  # its one test is valid and fails the program read
+
+
+def test_an_evaluations_match_survives_its_record_and_holds_no_hidden_case(evaluator: Evaluator) -> None:
+    hidden = replace(PROBLEM, hidden_tests=("assert f(123456) == True",))
+    opponent = evaluator.record_opponent(player(MISCONCEIVED, ""), [hidden])
+    [match] = evaluator.measure(player(RIGHT, "assert f(3) == True"), [hidden], opponent)
+    line = json.dumps(to_json(match))
+    assert from_json(json.loads(line)) == match
+    assert "123456" not in line
 
 
 def test_figures_are_shares_over_problems() -> None:

@@ -20,7 +20,7 @@ from selfplay.game.rewards import get_rule
 from selfplay.game.rollout import Table, play
 from selfplay.judging.judge import Judge
 from selfplay.match.examine import examine
-from selfplay.match.ledger import LedgerError, from_json, to_json
+from selfplay.match.ledger import LedgerError, from_json, records, to_json
 from selfplay.match.record import Match
 from selfplay.match.score import score
 from selfplay.mutation.bank import MutantBank
@@ -69,6 +69,16 @@ def test_a_match_is_read_back_exactly(match: Match) -> None:
     again = from_json(json.loads(line))
     assert again == match
     assert json.dumps(to_json(again)) == line
+
+
+def test_without_tokens_everything_else_is_kept_and_rewards_are_the_same(match: Match) -> None:
+    whole, [slim] = to_json(match), records([match], "texts")
+    for turn, kept in zip(whole["turns"], slim["turns"], strict=True):
+        assert turn | {"prompt_ids": [], "ids": [], "logprobs": []} == kept
+    assert {name: slim[name] for name in slim if name != "turns"} == {n: whole[n] for n in whole if n != "turns"}
+    again = from_json(slim)
+    assert score([again], get_rule("novel_kills")) == [again]
+    assert records([match], "off") == []
 
 
 def test_a_turn_that_branches_share_is_written_once(match: Match) -> None:

@@ -10,10 +10,14 @@ from collections.abc import Mapping
 import pytest
 
 from selfplay.reading import costs, read_cases
-from selfplay.reading.budget import FUNCTION_STEPS, MODULE_STEPS, Budget, Lazy, NotReadable, module_steps
-from selfplay.reading.interpret import Evaluator, ModuleNames, Scope
-from selfplay.reading.known import BUILTINS, Native, Offered
+from selfplay.reading.budget import FUNCTION_STEPS, MODULE_STEPS, Budget, module_steps
+from selfplay.reading.interpret import Interpreter
+from selfplay.reading.known import BUILTINS
 from selfplay.reading.methods import METHODS, MODULES
+from selfplay.reading.names import ModuleNames, Scope
+from selfplay.reading.native import Native, Offered
+from selfplay.reading.refusals import NotReadable
+from selfplay.reading.unknown import Lazy
 
 PAY_AS_THEY_GO = {
     *("len", "list", "tuple", "set", "frozenset", "any", "all", "reversed", "iter", "next", "dict", "sum", "sorted"),
@@ -33,8 +37,8 @@ STEPS = 60_000  # a tenth of what a function may spend: what is not paid for tak
 def evaluated(expression: str, before: str = "") -> object:
     """The value of `expression` within few steps, behind statements that may take many."""
     scope = Scope({name: ModuleNames(name, names) for name, names in MODULES.items()})
-    Evaluator(Budget(100 * STEPS)).run(ast.parse(before).body, scope)
-    return Evaluator(Budget(STEPS)).value(ast.parse(expression, mode="eval").body, scope)
+    Interpreter(Budget(100 * STEPS)).run(ast.parse(before).body, scope)
+    return Interpreter(Budget(STEPS)).value(ast.parse(expression, mode="eval").body, scope)
 
 
 def tables() -> list[Mapping[str, object]]:
@@ -52,7 +56,7 @@ def test_an_offer_pays_before_it_calls() -> None:
     called: list[object] = []
     offer = Offered("f", costs.deep(), called.append)
     with pytest.raises(NotReadable, match="budget"):
-        offer.function(Budget(10), None, [[0] * 1000], {})
+        offer.function(Budget(10), Interpreter().apply, [[0] * 1000], {})
     assert called == []
 
 
@@ -135,11 +139,11 @@ def test_what_would_take_long_or_much_memory_is_refused(expression: str, before:
 )
 def test_what_is_held_at_once_follows_from_the_steps(expression: str) -> None:
     scope = Scope()
-    Evaluator(Budget(100 * STEPS)).run(ast.parse(LONG).body, scope)
+    Interpreter(Budget(100 * STEPS)).run(ast.parse(LONG).body, scope)
     tracemalloc.start()
     try:
         with pytest.raises(NotReadable, match="steps"):
-            Evaluator(Budget(STEPS)).value(ast.parse(expression, mode="eval").body, scope)
+            Interpreter(Budget(STEPS)).value(ast.parse(expression, mode="eval").body, scope)
         assert tracemalloc.get_traced_memory()[1] < 100 * STEPS
     finally:
         tracemalloc.stop()

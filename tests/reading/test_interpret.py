@@ -8,11 +8,13 @@ import time
 import pytest
 
 from selfplay.judging.domain import fits_annotations
-from selfplay.reading.interpret import Evaluator, NotReadable, Scope, holds
+from selfplay.reading.interpret import Interpreter, holds
+from selfplay.reading.names import Scope
+from selfplay.reading.refusals import NotReadable
 
 
 def value(text: str, **names: object) -> object:
-    return Evaluator().value(ast.parse(text, mode="eval").body, Scope(dict(names)))
+    return Interpreter().value(ast.parse(text, mode="eval").body, Scope(dict(names)))
 
 
 @pytest.mark.parametrize(
@@ -90,8 +92,8 @@ def test_an_expression_that_costs_too_much_is_refused_at_once(text: str) -> None
 
 
 def value_of_math() -> object:
-    from selfplay.reading.interpret import ModuleNames
     from selfplay.reading.methods import MODULES
+    from selfplay.reading.names import ModuleNames
 
     return ModuleNames("math", MODULES["math"])
 
@@ -121,7 +123,7 @@ def value_of_math() -> object:
 )
 def test_what_is_not_known_is_refused(text: str) -> None:
     with pytest.raises(NotReadable):
-        Evaluator().budget.weigh(value(text))
+        Interpreter().budget.weigh(value(text))
 
 
 def test_contracts_are_conditions_on_the_arguments() -> None:

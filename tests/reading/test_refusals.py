@@ -46,6 +46,20 @@ def test_a_refusal_that_evaluating_made_says_what_to_do_too(text: str) -> None:
     assert ": " in refusal.detail
 
 
+@pytest.mark.parametrize(
+    ("test", "reason"),
+    [
+        ("assert f(1) == (f(2), numpy.inf)", "import"),
+        ("assert min(f(1), key=numpy.abs) == 1", "import"),
+        ("assert f(1) == pytest.approx(1, lambda x: x)", "tolerance"),
+    ],
+)
+def test_a_refusal_tells_who_wrote_the_test_nothing_about_the_reader(test: str, reason: str) -> None:
+    (refusal,) = read_cases(f"import numpy\ndef test_f():\n    {test}", "f").refused
+    assert refusal.reason == reason
+    assert not re.search(r"object|attribute", refusal.detail)
+
+
 # ---- leaving something out lets nothing be misread ----
 
 

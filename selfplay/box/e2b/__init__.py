@@ -1,6 +1,6 @@
 """Programs in E2B's virtual machines, behind the same interface as the local box.
 
-    with SplitBox(E2BBox(CloudSettings(size=4)), home=LocalBox()) as box:
+    with SplitBox(E2BBox(E2BSettings(size=4)), home=LocalBox()) as box:
         Judge(box).matrix(...)
 
 `settings` what a user decides · `faults` every error of the SDK by name · `batch` orders and answers as bytes ·
@@ -9,7 +9,7 @@ that keeps references at home. What runs in the sandbox is sandbox/batch.py and,
 """
 
 from selfplay.box.e2b.e2b_box import E2BBox
-from selfplay.box.e2b.settings import CloudSettings
+from selfplay.box.e2b.settings import E2BSettings
 from selfplay.box.e2b.split import SplitBox, open_split
 
-__all__ = ["CloudSettings", "E2BBox", "SplitBox", "open_split"]
+__all__ = ["E2BBox", "E2BSettings", "SplitBox", "open_split"]

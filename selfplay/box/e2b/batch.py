@@ -50,6 +50,7 @@ class Batch:
         return [order for _, orders in self.programs for order in orders]
 
     def pack(self) -> bytes:
+        """The whole batch as bytes, as sandbox/batch.py reads them."""
         imports = self.programs[0][0].task.imports
         head = {
             "imports": imports,

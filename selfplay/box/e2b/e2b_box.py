@@ -1,6 +1,6 @@
 """The E2B box: runs candidates in virtual machines of E2B's cloud, several batches at a time.
 
-    with E2BBox(CloudSettings(size=4)) as box:
+    with E2BBox(E2BSettings(size=4)) as box:
         box.run([Task(source, "add", ('["t",1,2]',))])   ->  [(Execution("returned", "3", ...),)]
 
 Orders are the local box's; a batch of programs goes to each sandbox, and what a batch leaves out goes into a later one. A
@@ -26,7 +26,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from selfplay.box.e2b.batch import MAX_BYTES, MAX_ORDERS, Answer, Batch
 from selfplay.box.e2b.faults import Fault, Kind
 from selfplay.box.e2b.pool import Pool
-from selfplay.box.e2b.settings import CloudSettings
+from selfplay.box.e2b.settings import E2BSettings
 from selfplay.box.progress import Progress
 from selfplay.box.task import Box, Execution, Task
 from selfplay.box.tiers import Tier
@@ -51,10 +51,11 @@ def _close_all() -> None:
 
 
 def to_stderr(message: str) -> None:
+    """Say it on standard error, at once."""
     print(message, file=sys.stderr, flush=True)
 
 
-class CloudUnavailable(BoxUnavailable):
+class E2BUnavailable(BoxUnavailable):
     """E2B cannot be used. `passing`: it may be tomorrow, with nothing changed here."""
 
     def __init__(self, message: str, passing: bool = False) -> None:
@@ -70,8 +71,8 @@ class E2BBox(Box):
 
     tier = "e2b"
 
-    def __init__(self, settings: CloudSettings | None = None, announce: Callable[[str], None] = to_stderr) -> None:
-        self.settings = settings or CloudSettings()
+    def __init__(self, settings: E2BSettings | None = None, announce: Callable[[str], None] = to_stderr) -> None:
+        self.settings = settings or E2BSettings()
         self._announce = announce
         self._announced: set[object] = set()
         self._runs: weakref.WeakSet[_Run] = weakref.WeakSet()
@@ -83,7 +84,7 @@ class E2BBox(Box):
         try:
             stale = self._pool.sweep_stale()
         except Fault as fault:
-            raise CloudUnavailable(_unavailable(fault), passing=fault.kind is not Kind.AUTH) from None
+            raise E2BUnavailable(_unavailable(fault), passing=fault.kind is not Kind.AUTH) from None
         if stale:
             announce(f"E2B: ended {stale} sandboxes that an earlier run of {self.settings.label!r} had left")
         _open_boxes.add(self)
@@ -141,9 +142,9 @@ class E2BBox(Box):
 def check_requirements() -> None:
     """Raises BoxUnavailable where the SDK is not installed or no key is set."""
     if importlib.util.find_spec("e2b") is None:
-        raise CloudUnavailable(_NO_PACKAGE)
+        raise E2BUnavailable(_NO_PACKAGE)
     if not os.environ.get("E2B_API_KEY"):
-        raise CloudUnavailable(_NO_KEY)
+        raise E2BUnavailable(_NO_KEY)
 
 
 def _unavailable(fault: Fault) -> str:
@@ -159,7 +160,7 @@ class _Run:
         self,
         pool: Pool,
         tasks: Sequence[Task],
-        settings: CloudSettings,
+        settings: E2BSettings,
         tell: Callable[[Fault], None],
         look: Callable[[Tier | None], None],
     ) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from selfplay.box.e2b.batch import Answer, Batch, box_files, inside, records_of
 from selfplay.box.e2b.faults import Fault, Kind, calling
-from selfplay.box.e2b.settings import CloudSettings
+from selfplay.box.e2b.settings import E2BSettings
 from selfplay.box.tiers import Tier
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _KILL_TIMEOUT = 10.0
 class Machine:
     """A running sandbox. `ends` is the monotonic time at which E2B ends it by itself."""
 
-    def __init__(self, sandbox: Sandbox, settings: CloudSettings, began: float, lifetime: float) -> None:
+    def __init__(self, sandbox: Sandbox, settings: E2BSettings, began: float, lifetime: float) -> None:
         self.sandbox, self.settings = sandbox, settings
         self.began, self.ends = began, began + lifetime
         self.installed = False
@@ -34,6 +34,7 @@ class Machine:
 
     @property
     def id(self) -> str:
+        """E2B's name of the sandbox."""
         return self.sandbox.sandbox_id
 
     def run(self, batch: Batch) -> list[Answer]:
@@ -76,7 +77,7 @@ class Machine:
         return max(0.0, min(time.monotonic(), self.ends) - self.began)
 
 
-def create(settings: CloudSettings, lifetime: int, metadata: dict[str, str], ticket: str) -> Machine:
+def create(settings: E2BSettings, lifetime: int, metadata: dict[str, str], ticket: str) -> Machine:
     """A new sandbox. `ticket` makes a repeated request the same request. Raises Fault."""
     from e2b import Sandbox
 

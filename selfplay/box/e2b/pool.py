@@ -21,7 +21,7 @@ from collections.abc import Callable
 from selfplay.box.e2b import machine as machines
 from selfplay.box.e2b.faults import Fault, Kind
 from selfplay.box.e2b.machine import Machine
-from selfplay.box.e2b.settings import CloudSettings
+from selfplay.box.e2b.settings import E2BSettings
 
 _SHORTEST = 30.0  # seconds: a sandbox that may not live this long is not worth its creation
 _REFUSAL = 30.0  # seconds for which a failed creation is not tried again
@@ -31,7 +31,7 @@ _LABEL, _HOST, _PROCESS, _TICKET = "selfplay", "selfplay-host", "selfplay-proces
 class Pool:
     """Hands out sandboxes, at most `settings.size` at once. Safe to use from several threads."""
 
-    def __init__(self, settings: CloudSettings, announce: Callable[[str], None]) -> None:
+    def __init__(self, settings: E2BSettings, announce: Callable[[str], None]) -> None:
         self.settings, self.announce = settings, announce
         self.created = 0
         self._process = f"{os.getpid()}-{uuid.uuid4().hex[:12]}"
@@ -121,6 +121,7 @@ class Pool:
                 self._end(machine)
 
     def give_back(self, machine: Machine) -> None:
+        """Lend a machine to whoever asks next."""
         with self._changed:
             if machine in self._busy:
                 self._busy.remove(machine)

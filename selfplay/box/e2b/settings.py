@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class CloudSettings:
+class E2BSettings:
     """All times in seconds. `budget` counts sandbox-seconds, from the order to create a sandbox to its end.
 
     E2B's Hobby plan allows 20 sandboxes at once, one creation per second and a lifetime of 3600; Pro 100, 5 and 86400.

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 
-from selfplay.box.e2b.e2b_box import CloudUnavailable, E2BBox, check_requirements, to_stderr
-from selfplay.box.e2b.settings import CloudSettings
+from selfplay.box.e2b.e2b_box import E2BBox, E2BUnavailable, check_requirements, to_stderr
+from selfplay.box.e2b.settings import E2BSettings
 from selfplay.box.local import LocalBox
 from selfplay.box.task import Box, Execution, Task
 from selfplay.box.zygotes import BoxUnavailable
@@ -23,7 +23,7 @@ _NO_HOME = (
 )
 
 
-def open_split(settings: CloudSettings, workers: int = 1, fallback: bool = False, references: bool = True) -> Box:
+def open_split(settings: E2BSettings, workers: int = 1, fallback: bool = False, references: bool = True) -> Box:
     """The cloud for programs and `workers` local processes for references, where `references` are going to come.
 
     With `fallback`, a cloud that does not answer at the start leaves the local box alone, announced. Raises
@@ -33,7 +33,7 @@ def open_split(settings: CloudSettings, workers: int = 1, fallback: bool = False
     home = _open_home(workers) if references or fallback else None
     try:
         return SplitBox(E2BBox(settings), home, fallback)
-    except CloudUnavailable as error:
+    except E2BUnavailable as error:
         if home is None or not fallback or not error.passing:
             if home is not None:
                 home.close()
@@ -98,6 +98,7 @@ class SplitBox(Box):
         self.fallen_back += count
 
     def close(self) -> None:
+        """Close both boxes."""
         self.cloud.close()
         if self.home is not None:
             self.home.close()

@@ -2,14 +2,14 @@
 
 To add a rule, write its file and one line in RULES. To change a parameter, make a rule of your own:
 
-    rule = get_rule("adversarial")
-    rule = replace(rule, name="mine", discriminator=partial(rule.discriminator, validity_weight=0.3))
+    rule = get_rule("adversarial").weighing(validity_weight=0.3)
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 from selfplay.errors import UnknownName
 from selfplay.game.rewards import adversarial, deepcoder, fractional, progressive, shifted
@@ -34,6 +34,12 @@ class RewardRule:
     discriminator: DiscriminatorRule
     per_turn: bool
     description: str
+
+    def weighing(self, validity_weight: float) -> RewardRule:
+        """The rule with this weight of validity, where it has one: rules that pay each turn do."""
+        if not self.per_turn:
+            return self
+        return replace(self, discriminator=partial(self.discriminator, validity_weight=validity_weight))
 
 
 def _episode(rule: Callable[[SuiteOutcome], float | None]) -> DiscriminatorRule:

@@ -60,6 +60,7 @@ class TurnOutcome:
 
     @property
     def written(self) -> int:
+        """All tests of the turn, readable or not."""
         return len(self.cases) + self.unreadable
 
 
@@ -75,14 +76,17 @@ class SuiteOutcome:
 
     @property
     def cases(self) -> tuple[CaseOutcome, ...]:
+        """The readable tests of all turns, in order."""
         return tuple(case for turn in self.turns for case in turn.cases)
 
     @property
     def written(self) -> int:
+        """All tests, readable or not."""
         return sum(turn.written for turn in self.turns)
 
     @property
     def valid(self) -> int:
+        """Tests that count."""
         return sum(case.valid for case in self.cases)
 
     @property

@@ -60,7 +60,7 @@ class Clerk:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
 
-    def do(self, duty: str, *arguments: Any) -> Any:
+    def do(self, duty: str, *arguments: object) -> Any:
         """The result of a duty. Raises GaveUp."""
         body = pickle.dumps((duty, arguments), pickle.HIGHEST_PROTOCOL)
         seconds = self.seconds + SECONDS_PER_MIB * len(body) / (1 << 20)
@@ -142,7 +142,7 @@ class _Died(Exception):
 class _Unpickler(pickle.Unpickler):
     """Reads answers made of plain data and the listed dataclasses, and of nothing else."""
 
-    def find_class(self, module_name: str, global_name: str) -> Any:
+    def find_class(self, module_name: str, global_name: str) -> object:
         if global_name not in _ALLOWED.get(module_name, ()):
             raise pickle.UnpicklingError(f"{module_name}.{global_name} in an answer")
         return super().find_class(module_name, global_name)

@@ -138,6 +138,7 @@ class Desk:
             return ""
 
     def close(self) -> None:
+        """End the clerk's process."""
         self.clerk.close()
 
 

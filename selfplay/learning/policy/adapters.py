@@ -58,6 +58,7 @@ class Adapters:
         for config in self.model.peft_config.values():
             config.base_model_name_or_path = source or None
         self.parameters = {role: _named(self.model, role) for role in ROLES}
+        self._all = dict(self.model.named_parameters())  # listed once: roles change at every micro-batch
         self.active: Role | None = None
         self._based = False
         self._rest()
@@ -70,7 +71,9 @@ class Adapters:
             yield
             return
         self._may_enter(role)
-        self.model.set_adapter(role)
+        if self.model.active_adapters != [role]:
+            self.model.set_adapter(role)
+        self._ask_gradients(role)
         self.active = role
         try:
             self.check(role)
@@ -93,7 +96,7 @@ class Adapters:
     def check(self, role: Role) -> None:
         """Raises PolicyError unless exactly `role` is active and asks for gradients."""
         active = self.model.active_adapters
-        asking = {name for name, parameter in self.model.named_parameters() if parameter.requires_grad}
+        asking = {name for name, parameter in self._all.items() if parameter.requires_grad}
         if self.active != role or self._based or active != [role] or asking != set(self.parameters[role]):
             raise PolicyError(
                 f"the policy should be the {role}, but active is {active} and {len(asking)} parameters ask for "
@@ -162,7 +165,7 @@ class Adapters:
     def _may_enter(self, role: Role) -> None:
         if self.active is not None or self._based:
             raise PolicyError(f"cannot become the {role} inside `{self.active or 'base'}`; leave that block first")
-        asking = [name for name, parameter in self.model.named_parameters() if parameter.requires_grad]
+        asking = [name for name, parameter in self._all.items() if parameter.requires_grad]
         if asking:
             raise PolicyError(
                 f"adapters were switched outside adapters.role(): {asking[0]} and {len(asking) - 1} more are on"

@@ -108,7 +108,7 @@ class Decoder:
 
     def _row(self, index: int, request: Request, sampling: Sampling) -> _Row:
         """A conversation that fills the model's positions gets an empty, truncated turn: data, not a crash."""
-        room = len(self._weights.rotations) - len(request.ids)
+        room = (self._limits.context or len(self._weights.rotations)) - len(request.ids)
         return _Row(index, request.ids, turn_seed(self._seed, request.key), min(sampling.max_tokens, room))
 
     def _play(self, rows: list[_Row], temperature: float) -> None:

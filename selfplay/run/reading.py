@@ -1,0 +1,132 @@
+"""What a run left, read back: its configuration, and its records line by line.
+
+A run may still be writing, or have been killed: what is there when `Lines` is made is read, and a last line without
+an end is said. A folder may also be no run, or one that somebody changed: lines have a longest length, are read one at a
+time, and what is wrong with one is said with its number. Left out: writing (folder.py).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from selfplay.config import Config, configure
+from selfplay.game.episode import ROLES
+from selfplay.match.ledger import LedgerError, from_json
+from selfplay.match.record import Match
+from selfplay.run.folder import CONFIG, EPISODES, METRICS, RunFolderError
+
+MAX_LINE = 64 << 20  # bytes; a group of eight chains that think 4096 tokens a turn takes about a sixth
+
+
+class Lines:
+    """The JSON objects of a file, as (number of the line, object). `torn`: whether the last line turned out to lack its
+    end. Raises RunFolderError where the file cannot be read."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.torn = path, False
+        try:
+            self._size = os.stat(path).st_size
+        except OSError as error:
+            raise _unread(path, error) from error
+
+    def __iter__(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
+        """Raises LedgerError, which names the line and why, where one cannot be read."""
+        left = self._size
+        try:
+            with open(self.path, "rb") as file:
+                for number in count(1):
+                    line = file.readline(min(MAX_LINE, left))
+                    left -= len(line)
+                    if not line:
+                        return
+                    if left and not line.endswith(b"\n"):
+                        raise self._trouble(number, f"it is longer than {MAX_LINE >> 20} MiB")
+                    try:
+                        record = _parsed(line)
+                    except ValueError as error:
+                        if line.endswith(b"\n"):
+                            raise self._trouble(number, str(error)) from None
+                        self.torn = True
+                        return
+                    yield number, record
+        except OSError as error:
+            raise _unread(self.path, error) from error
+
+    def _trouble(self, number: int, why: str) -> LedgerError:
+        return LedgerError(f"{self.path}, line {number}: {why}; restore the file, no run writes such a line")
+
+
+def _unread(path: Path, error: OSError) -> RunFolderError:
+    return RunFolderError(f"{path} cannot be read ({error.strerror or error})")
+
+
+def _parsed(line: bytes) -> Mapping[str, Any]:
+    """Raises ValueError with a reason that quotes nothing of the line."""
+    try:
+        record = json.loads(line.decode("utf-8"), parse_constant=_no_number)
+    except UnicodeDecodeError:
+        raise ValueError("it is not UTF-8") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(f"it is not JSON ({error.msg} at column {error.colno})") from None
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    except ValueError:
+        raise ValueError("it holds a number that cannot be read") from None
+    if not isinstance(record, dict):
+        raise ValueError("it is no JSON object")
+    return record
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(name)
+
+
+@dataclass(slots=True)
+class Ledger:
+    """The matches of a run in order, as (number of the line, match), one line in memory at a time."""
+
+    lines: Lines
+
+    def __iter__(self) -> Iterator[tuple[int, Match]]:
+        for number, record in self.lines:
+            try:
+                match = from_json(record)
+            except LedgerError as error:
+                raise LedgerError(f"{self.lines.path}, line {number}: {error}") from None
+            yield number, match
+
+
+def read_config(run: Path) -> Config:
+    """The configuration of a run. Raises RunFolderError where the folder holds none, ConfigError."""
+    file = run / CONFIG
+    if not file.is_file():
+        raise RunFolderError(f"{run} holds no run: {CONFIG} is missing; give the folder of a run, its --output-dir")
+    return configure({}, file)
+
+
+def open_ledger(run: Path, config: Config) -> Ledger:
+    """The run's ledger. Raises RunFolderError where it kept none."""
+    if config.ledger == "off":
+        raise RunFolderError(f"{run} was made with --ledger off: it cannot be scored again")
+    if not (run / EPISODES).is_file():
+        raise RunFolderError(f"{run} holds no {EPISODES}: no step was done, or the file was taken away")
+    return Ledger(Lines(run / EPISODES))
+
+
+def groups_of_steps(run: Path) -> dict[int, int]:
+    """How many groups each step had, by metrics.jsonl, which a run writes before the ledger; {} without that file."""
+    if not (run / METRICS).is_file():
+        return {}
+    steps = (record for _, record in Lines(run / METRICS) if record.get("kind") == "step")
+    found = ((step.get("step"), max(_groups(step.get(f"groups/{role}")) for role in ROLES)) for step in steps)
+    return {index: groups for index, groups in found if isinstance(index, int) and groups}
+
+
+def _groups(value: object) -> int:
+    return value if isinstance(value, int) else 0
