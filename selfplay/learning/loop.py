@@ -26,9 +26,9 @@ from selfplay.learning import setup
 from selfplay.learning.credit import Credit, CreditSettings, credit, taught
 from selfplay.learning.drift import Drift
 from selfplay.learning.plan import planned_steps, rate_factor, trained_roles, whole_schedule
-from selfplay.learning.policy import Policy, PolicyError
+from selfplay.learning.policy import Policy, PolicyError, Relief
 from selfplay.learning.ranks import Ranks
-from selfplay.learning.update import UpdateSettings, UpdateStats, clipped_update, update_metrics
+from selfplay.learning.update import UpdateSettings, UpdateStats, clipped_update, update_metrics, update_relief
 from selfplay.match.counts import merged, step_counts
 from selfplay.match.evaluate import Evaluator, Measured, Opponent, changes, figures, measured_of
 from selfplay.match.examine import examine
@@ -87,6 +87,7 @@ class Run:
     rule: RewardRule
     credit_settings: CreditSettings
     update_settings: UpdateSettings
+    relief: Relief
     problems: Mapping[str, Sequence[Problem]]
     running: RunningMeans = field(default_factory=RunningMeans)
     drift: Drift = field(default_factory=Drift)
@@ -133,6 +134,7 @@ def open_run(config: Config, recorder: Recorder, ranks: Ranks, judge: Judge) -> 
         rule=setup.reward_rule(config),
         credit_settings=CreditSettings(config.advantages, config.mask_truncated),
         update_settings=settings,
+        relief=update_relief(config.micro_batch_tokens, recorder),
         problems=problems,
     )
 
@@ -188,7 +190,7 @@ def train_step(run: Run, step: Step, total: int) -> None:
     matches = score(examine(groups, step, run.judge, run.config.cases_per_turn, bank), run.rule)
     clock.lap("judge")
     # Before the update: the prefixes were sampled with the weights that are about to move.
-    drifted = run.drift.measure(run.policy.trainer, groups, run.config.temperature, run.config.micro_batch_tokens)
+    drifted = run.drift.measure(run.policy.trainer, groups, run.config.temperature, run.relief)
     stats: dict[Role, UpdateStats] = {}
     credits: dict[Role, Credit] = {}
     for role in trained_roles(run.config, step):
@@ -197,7 +199,9 @@ def train_step(run: Run, step: Step, total: int) -> None:
         matches, run.running = credits[role].matches, credits[role].running
         run.policy.trainer.scale_rate(role, rate_factor(run.config, step))
         # Ranks without a sample take part too: gradients are summed over all of them.
-        stats[role] = clipped_update(run.policy, role, credits[role].samples, run.update_settings, run.ranks)
+        stats[role] = clipped_update(
+            run.policy, role, credits[role].samples, run.update_settings, run.ranks, run.relief
+        )
         run.updated = True
         _count_skipped(run, role, stats[role])
     clock.lap("update")

@@ -115,13 +115,13 @@ def test_generate_puts_the_model_in_order_after_a_pass_with_checkpointing(tokeni
 
 
 def test_the_decoder_for_small_models_is_refused_where_it_does_not_apply(tokenizer: Any) -> None:
-    for model, settings in ((build_model(hidden_size=520), {}), (build_model().to(torch.bfloat16), {})):
+    for model, settings in ((build_model(hidden_size=520), {}), (build_model().bfloat16(), {})):
         with pytest.raises(PolicyError, match="--sampler own"):
             policy_of(tokenizer, "small", model, **settings)
 
 
 def test_a_half_precision_model_is_not_taken_for_a_small_one(tokenizer: Any) -> None:
-    policy = policy_of(tokenizer, "auto", build_model().to(torch.bfloat16))
+    policy = policy_of(tokenizer, "auto", build_model().bfloat16())
     assert not trainer(policy).small
     assert len(policy.complete(requests((0,)), Sampling(1.0, 4))) == 32
 

@@ -26,7 +26,7 @@ Neither transformers nor PEFT is imported before a policy is opened.
 from selfplay.learning.policy.errors import PolicyError
 from selfplay.learning.policy.opening import open_policy
 from selfplay.learning.policy.player import Policy
-from selfplay.learning.policy.relief import NOBODY, Listener
+from selfplay.learning.policy.relief import NOBODY, Listener, Relief
 from selfplay.learning.policy.settings import PolicySettings
 
-__all__ = ["NOBODY", "Listener", "Policy", "PolicyError", "PolicySettings", "open_policy"]
+__all__ = ["NOBODY", "Listener", "Policy", "PolicyError", "PolicySettings", "Relief", "open_policy"]
