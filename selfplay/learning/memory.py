@@ -100,14 +100,14 @@ def _unpacked(shape: ModelShape, use: Use) -> int:
 def _sampling(shape: ModelShape, use: Use) -> dict[str, int]:
     """Keys and values of the largest batch, all conversations at their longest, and the larger of the two passes.
 
-    Feeding prompts: an MLP's inner states of one layer, several at once because the adapter's branch computes in fp32.
+    Feeding prompts: an MLP's inner states of one layer, 16 bytes each because the adapter's branch computes in fp32.
     A token each: one layer's keys and values as wide as the queries, which grouped attention under a mask asks for, and
     five copies of the logits, one of them in fp64.
     """
     batch, wide = use.rows * use.row_tokens, use.wide
     fed = max(use.prefill_tokens, use.row_tokens)
     cache = 2 * shape.layers * shape.keys * wide * batch
-    prompts = fed * ((16 if wide == 4 else 14) * shape.intermediate + (3 * wide + 4) * shape.hidden)
+    prompts = fed * (16 * shape.intermediate + (3 * wide + 4) * shape.hidden)
     grouped = 2 * shape.queries * wide * batch if shape.heads != shape.kv_heads else 0
     drawing = use.rows * shape.vocabulary * (wide + 20)
     tokens = shape.keys * wide * batch + max(grouped, drawing)

