@@ -1,6 +1,7 @@
 """Does it learn, and does the adversary pay? Runs of several arms over several seeds, and the table that the docs carry.
 
     python -m benchmarks.evidence --arms none frozen trained --seeds 0 1 2 --eval-split test --output runs/evidence
+    python -m benchmarks.evidence --arms golden single --seeds 0 1 2 --eval-split test --output runs/evidence
     python -m benchmarks.evidence --table runs/evidence
 
 Arms differ in one setting and share seeds, problem sequence and number of generator updates. An arm is `name` (one of
@@ -25,6 +26,8 @@ ARMS: dict[str, tuple[str, ...]] = {
     "trained": (),
     "frozen": ("--adversary", "frozen"),
     "none": ("--adversary", "none"),
+    "golden": ("--adversary", "golden"),
+    "single": ("--schedule", "single_stage"),
     "only": ("--trained-stages", "only"),
     "progressive": ("--rewards", "progressive"),
     "shifted": ("--rewards", "shifted"),
@@ -35,6 +38,7 @@ FIGURES = (
     *("fixed_kills", "distinct", "distinct_all"),
 )
 TESTS = FIGURES[3:]
+UNTESTED = ("none", "golden")  # arms in which nobody writes tests
 
 
 def flags(arm: str) -> tuple[str, ...]:
@@ -78,7 +82,7 @@ def table(folder: Path) -> Iterator[str]:
         yield _mean_row("warm start", list(starts.values()))
     by_arm: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for (arm, seed), records in sorted(found.items()):
-        shown = TESTS if arm.startswith("none") else ()
+        shown = TESTS if arm.startswith(UNTESTED) else ()
         yield _row(arm, str(seed), records["after"], [f for f in FIGURES if f not in shown])
         by_arm[arm].append(records["after"])
     for arm, records in by_arm.items():
@@ -87,6 +91,7 @@ def table(folder: Path) -> Iterator[str]:
     yield from _changes(found)
     yield ""
     yield from _differences(by_arm)
+    yield from _closed(by_arm)
     yield ""
     yield from _budgets(folder, found)
 
@@ -106,7 +111,7 @@ def _mean_row(arm: str, records: Sequence[dict[str, Any]]) -> str:
     cells = []
     for figure in FIGURES:
         values = [record[figure]["value"] for record in records if record[figure]["value"] is not None]
-        hidden = arm.startswith("none") and figure in TESTS
+        hidden = arm.startswith(UNTESTED) and figure in TESTS
         cells.append(f"**{statistics.mean(values):.3f}**" if values and not hidden else "")
     return f"| **{arm}, mean** | {len(records)} seeds | {' | '.join(cells)} |"
 
@@ -146,6 +151,44 @@ def _differences(by_arm: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
                 seeds = _over_seeds(by_arm[first], by_arm[second], f"code_{figure}")
                 over = f"({gap.low:+.3f} to {gap.high:+.3f} over problems{seeds})"
                 yield f"* {figure}: {second} minus {first}: {gap.value:+.3f} {over}"
+
+
+def _closed(by_arm: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
+    """The share of the gap between none and golden that each other arm closes, with the two intervals of `_differences`.
+
+    Not defined where the gap's own interval over problems holds zero.
+    """
+    from selfplay.match.intervals import paired_difference, ratio
+
+    if not {"none", "golden"} <= by_arm.keys():
+        return
+    for figure, of in (("greedy", 1), ("correct", 4)):
+        scores = {name: _by_problem(records, figure, of) for name, records in by_arm.items()}
+        problems = sorted(scores["none"].keys() & scores["golden"].keys())
+        gap = paired_difference([scores["none"][p] for p in problems], [scores["golden"][p] for p in problems])
+        if gap.low <= 0 <= gap.high:
+            yield f"* {figure}: golden minus none is {gap.value:+.3f} ({gap.low:+.3f} to {gap.high:+.3f}): no gap to close"
+            continue
+        for name in sorted(by_arm.keys() - {"none", "golden"}):
+            gains = [scores[name][p] - scores["none"][p] for p in problems]
+            share = ratio(gains, [scores["golden"][p] - scores["none"][p] for p in problems])
+            seeds = _closed_over_seeds(by_arm["none"], by_arm["golden"], by_arm[name], f"code_{figure}")
+            over = f"({share.low:.2f} to {share.high:.2f} over problems{seeds})"
+            yield f"* {figure}: {name} closes {share.value:.2f} of the gap between none and golden {over}"
+
+
+def _closed_over_seeds(
+    none: Sequence[dict[str, Any]], golden: Sequence[dict[str, Any]], arm: Sequence[dict[str, Any]], figure: str
+) -> str:
+    """The interval of the share over paired seeds, as text; empty where the arms have not the same few."""
+    if not len(none) == len(golden) == len(arm) or len(arm) not in T_975:
+        return ""
+    rows = [[record[figure]["value"] for record in records] for records in zip(none, golden, arm, strict=True)]
+    shares = [(own - low) / (high - low) for low, high, own in rows if high != low]
+    if len(shares) < len(rows):
+        return ""
+    middle, reach = statistics.mean(shares), T_975[len(shares)] * statistics.stdev(shares) / len(shares) ** 0.5
+    return f"; {middle - reach:.2f} to {middle + reach:.2f} over {len(shares)} seeds"
 
 
 T_975 = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776}  # Student's t by number of seeds

@@ -136,7 +136,7 @@ def measured(part: Part, model: Path, dry: bool) -> dict[str, Any]:
     from selfplay.config import configure
     from selfplay.game.phases import Step
     from selfplay.game.rollout import play
-    from selfplay.learning import loop, setup
+    from selfplay.learning import setup
     from selfplay.learning.ranks import Ranks
     from selfplay.match.examine import examine
     from selfplay.match.score import score
@@ -151,9 +151,10 @@ def measured(part: Part, model: Path, dry: bool) -> dict[str, Any]:
     with ExitStack() as stack:
         judge = setup.open_judge(config)
         stack.callback(judge.close)
-        run = loop.open_run(config, Memory(), Ranks(), judge)
+        run = setup.open_run(config, Memory(), Ranks(), judge)
         others = [setup.open_player(config)] if part.two_models else []
-        run.policy = _Two(run.policy, others[0]) if others else run.policy  # type: ignore[assignment]
+        if others:
+            run = replace(run, policy=_Two(run.policy, others[0]))  # type: ignore[arg-type]
         problems = run.problems["train"][: config.problems_per_step]
         trainer: Any = run.policy.trainer
         laps, made = [time.perf_counter()], 0
@@ -200,7 +201,7 @@ def _update(run: Any, role: Any, groups: Iterable[Any]) -> None:
         sample for i, talk in enumerate(talks) for sample in conversation_samples(talk, lambda turn, i=i: (-1.0) ** i)
     ]
     before = {each: policy.trainer.digest(each) for each in (*ROLES, None)}
-    stats = clipped_update(policy, role, samples, run.update_settings, run.ranks, run.relief)
+    stats = clipped_update(policy, role, samples, run.update_settings, run.ranks)
     moved = [each for each in before if policy.trainer.digest(each) != before[each]]
     _hold(bool(stats.skipped) or moved == [role], f"an update of the {role} moved {moved}")
     _hold(stats.ratio_max == 1.0, f"the ratio of a first update is {stats.ratio_max}")

@@ -12,6 +12,7 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import torch
@@ -67,12 +68,12 @@ def main() -> None:
     config = configure({"processes": 1, "sample_every": 0})
     judge = setup.open_judge(config)
     try:
-        run = loop.open_run(config, Memory(), Ranks(), judge)
+        run = setup.open_run(config, Memory(), Ranks(), judge)
         requests = _requests(run, arguments.rows)
         for name, play in (("our decoder", ours), ("transformers generate", theirs)):
             seconds, made = timed(partial(play, run.policy, requests, run.table.discriminator), arguments.times)
             print(f"{name:<24} {made / seconds:8.0f} tokens/s  ({made} tokens, {seconds:.2f} s)")
-        run.bank = MutantBank()
+        run = replace(run, bank=MutantBank())
         for step in (Step(0, 1, "discriminator", "benchmark"), Step(1, 1, "generator", "benchmark")):
             seconds, _ = timed(partial(_step, run, step), max(2, arguments.times // 2))
             print(f"{step.role + ' step':<24} {seconds:8.1f} s  ({config.problems_per_step} problems)")
@@ -80,12 +81,12 @@ def main() -> None:
         judge.close()
 
 
-def _step(run: loop.Run, step: Step) -> int:
-    loop.train_step(run, step, total=2)
+def _step(run: setup.Run, step: Step) -> int:
+    loop.train_step(run, step)
     return 0
 
 
-def _requests(run: loop.Run, rows: int) -> list[Request]:
+def _requests(run: setup.Run, rows: int) -> list[Request]:
     """The discriminator's last turn, asked in `rows` conversations."""
     problems = run.problems["train"][:rows]
     seats = [Seat(0, problem, Conversation("generator"), 0) for problem in problems]

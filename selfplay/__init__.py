@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from selfplay.game.problems import Problem, load_problems, validate_problem
     from selfplay.game.stages import Stage, get_all_stages, get_stage
     from selfplay.judging.execute import execute_tests, validate_tests_against_solution
+    from selfplay.learning.opening import open_player
+    from selfplay.match.solver import Solver
     from selfplay.play import play
     from selfplay.train import train
 
@@ -26,12 +28,14 @@ __all__ = [
     "Config",
     "Problem",
     "SelfplayError",
+    "Solver",
     "Stage",
     "configure",
     "execute_tests",
     "get_all_stages",
     "get_stage",
     "load_problems",
+    "open_player",
     "play",
     "train",
     "validate_problem",
@@ -42,12 +46,14 @@ _HOMES = {
     "Config": "selfplay.config",
     "Problem": "selfplay.game.problems",
     "SelfplayError": "selfplay.errors",
+    "Solver": "selfplay.match.solver",
     "Stage": "selfplay.game.stages",
     "configure": "selfplay.config",
     "execute_tests": "selfplay.judging.execute",
     "get_all_stages": "selfplay.game.stages",
     "get_stage": "selfplay.game.stages",
     "load_problems": "selfplay.game.problems",
+    "open_player": "selfplay.learning.opening",
     "validate_problem": "selfplay.game.problems",
     "validate_tests_against_solution": "selfplay.judging.execute",
 }

@@ -67,6 +67,7 @@ def _parser() -> argparse.ArgumentParser:
         help="refuse to judge where programs are confined less than this (default: tell the tier)",
     )
     add("--strict", action="store_true", help="exit 1 also where a test was refused")
+    add("--show-values", action="store_true", help="say what was returned, raised or printed beside what was expected")
     add("--json", action="store_true", help="print cases and verdicts as one JSON object")
     return parser
 
@@ -101,7 +102,8 @@ def judgement_of(options: argparse.Namespace) -> Judgement:
     judge = Judge(_open_box(options), Limits(options.timeout, options.memory_mib))
     try:
         require_tier(judge.box, options.sandbox_min_tier)
-        return judgement(judge, _question(judge, options, *read, [source for _, source in programs]), programs)
+        question = _question(judge, options, *read, [source for _, source in programs])
+        return judgement(judge, question, programs, options.show_values)
     finally:
         judge.close()
 
@@ -161,11 +163,11 @@ def _as_text(found: Judgement) -> str:
         if each.why:
             lines.append(f"  it does not load: {each.why}")
             continue
-        lines += [
-            f"  {verdict} {case.name}: {' '.join(case.source.split())[:120]}"
-            for case, verdict in zip(admitted, each.verdicts, strict=True)
-            if verdict != "passed"
-        ]
+        for place, (case, verdict) in enumerate(zip(admitted, each.verdicts, strict=True)):
+            if verdict != "passed":
+                lines.append(f"  {verdict} {case.name}: {' '.join(case.source.split())[:120]}")
+                if each.values:
+                    lines.append("    it {}; expected: {}".format(*each.values[place]))
     return "\n".join(lines)
 
 

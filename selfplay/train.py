@@ -1,21 +1,19 @@
 """Train both players: `python -m selfplay.train`, or `selfplay.train(seed=1, output_dir="runs/a")` from Python.
 
-With nothing but the package it trains the embedded player on procedural problems. Exit codes: 0 done, 2 bad input,
-130 interrupted (the adapters are saved). Here is only reading, calling and printing; the loop is learning/loop.py.
+With nothing but the package it trains the embedded player on procedural problems; `--resume RUN` goes on with a run. Exit
+codes: 0 done, 2 bad input, 130 interrupted, 143 and 129 ended by SIGTERM and SIGHUP (all three after the step in progress,
+with a checkpoint). Here is only reading, calling and printing; the loop is learning/loop.py.
 """
 
+# ruff: noqa: E402 -- Ctrl-C is looked after before modules are loaded that take time
 from __future__ import annotations
 
 import os
 import signal
 import sys
-import time
-from collections.abc import Sequence
-from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
 
 NOTHING_BEGAN = "interrupted before training began; no adapters were saved"
+CUT_OFF = "stopped at once; go on from the last checkpoint with `python -m selfplay.train --resume {run}`"
 
 
 def _leave(*_: object) -> None:
@@ -27,9 +25,15 @@ def _leave(*_: object) -> None:
 if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     signal.signal(signal.SIGINT, _leave)
 
-from selfplay.config import Config, configure, from_flags, to_flags  # noqa: E402 -- Ctrl-C is looked after first
-from selfplay.config.layers import cores  # noqa: E402
-from selfplay.errors import SelfplayError, UnknownName  # noqa: E402
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from selfplay.config import Config, configure, from_flags, to_flags
+from selfplay.config.layers import cores
+from selfplay.errors import SelfplayError, UnknownName
 
 if TYPE_CHECKING:
     from selfplay.learning.loop import Result
@@ -45,7 +49,8 @@ def train(config: Config | str | Path | None = None, **knobs: Any) -> Result:
     """Run the schedule; prints progress and fills the run folder.
 
     `config`: a Config, or a YAML file whose values the keywords win over. Returns the evaluations (`before`, `stage-1`
-    ... `after`), the number of steps, and whether Ctrl-C ended it. Raises SelfplayError for bad input.
+    ... `after`), the number of steps, and whether Ctrl-C ended it. Raises SelfplayError for bad input, SystemExit where
+    SIGTERM or SIGHUP ended it.
     """
     if isinstance(config, Config):
         if knobs:
@@ -61,26 +66,68 @@ def _run(config: Config) -> Result:
     from selfplay.run.progress import Progress, evaluation_table
     from selfplay.run.recorders import Memory, Recorders
 
-    first = _first()
+    first, progress, unheard = _first(), Progress(), Memory()
     if first:
         _check(config)
+    if config.resume and (done := _finished(config, progress.say if first else unheard.say)):
+        return done
+    config = _begun_on(config)
     # A folder that is taken is refused here, before torch is loaded.
-    progress = Progress()
-    recorder = Recorders(RunFolder(config), progress) if first else Memory()
+    recorder = Recorders(RunFolder(config), progress) if first else unheard
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     recorder.say("loading PyTorch")
     if first:
         _hint(config)
     try:
         result = _on_all_ranks(config, recorder)
-    except Exception as error:
-        # The folder was free when we began: adapters in it are this run's.
-        if first and (Path(config.output_dir) / "adapters").is_dir():
-            error.add_note(f"the adapters as they were are saved in {_adapters(config)}")
+    except BaseException as error:
+        if first:
+            _add_what_is_left(config, error)
         raise
     if first:
         print(_last_words(config, result, evaluation_table(result.evaluations, progress.width)), flush=True)
+    if result.interrupted and result.stopped_by != signal.SIGINT:
+        raise SystemExit(128 + result.stopped_by)
     return result
+
+
+def _finished(config: Config, say: Callable[[str], None]) -> Result | None:
+    """The result of a run that is done already; None where it can go on. Raises CheckpointError where it cannot."""
+    from selfplay.run.checkpoints import to_resume
+    from selfplay.run.folder import ADAPTERS
+
+    found = to_resume(config.resume or "", say)
+    if found is None or not found.about.finished or not (Path(config.output_dir) / ADAPTERS).is_dir():
+        return None
+    say(f"{config.output_dir} is finished: all {found.step} steps are done; adapters: {_adapters(config)}")
+    from selfplay.learning.loop import Result
+    from selfplay.learning.state import evaluations_in
+
+    return Result(evaluations_in(found.path), found.step)
+
+
+def _begun_on(config: Config) -> Config:
+    """With rank, scale and layers of the adapters that the run begins on."""
+    if not config.init_from or config.resume:
+        return config
+    from selfplay.run.adapters import begun_on
+
+    return begun_on(config)
+
+
+def _add_what_is_left(config: Config, error: BaseException) -> None:
+    """Notes to an error: the adapters and the checkpoint that there are. The folder was ours: they are this run's."""
+    from selfplay.run.checkpoints import listed
+
+    run = Path(config.output_dir)
+    if isinstance(error, KeyboardInterrupt):
+        if listed(run):
+            error.add_note(CUT_OFF.format(run=run))
+        return
+    if (run / "adapters").is_dir():
+        error.add_note(f"the adapters as they were are saved in {_adapters(config)}")
+    if made := listed(run):
+        error.add_note(f"the last checkpoint is of step {made[-1].step}: go on with --resume {run}")
 
 
 def _check(config: Config) -> None:
@@ -111,17 +158,21 @@ def _check(config: Config) -> None:
 
 def _on_all_ranks(config: Config, recorder: Any) -> Result:
     """The loop, in this process and those started beside it. On Ctrl-C they are ended rather than waited for."""
+    from contextlib import nullcontext
+
     from selfplay.learning import loop
-    from selfplay.learning.ranks import connect, launch
+    from selfplay.learning.ranks import connect, launch, launched
+    from selfplay.run.signals import Signals
 
     if signal.getsignal(signal.SIGINT) is _leave:
         signal.signal(signal.SIGINT, signal.default_int_handler)  # from here on there is something to end in order
     ranks, result = None, None
     processes = config.processes if isinstance(config.processes, int) else 1
     try:
-        with launch(processes, to_flags(config)):
+        # What is launched ends with the first process, which hears of signals.
+        with nullcontext() if launched() else Signals() as signals, launch(processes, to_flags(config)):
             ranks = connect()
-            result = loop.train(config, recorder, ranks)
+            result = loop.train(config, recorder, ranks, signals.held if signals else nullcontext)
             if result.interrupted:
                 raise KeyboardInterrupt
     except KeyboardInterrupt:
@@ -154,7 +205,8 @@ def _adapters(config: Config) -> str:
 def _last_words(config: Config, result: Result, table: str) -> str:
     folder = Path(config.output_dir)
     if result.interrupted:
-        return f"\ninterrupted after {result.steps} steps; the adapters are saved in {_adapters(config)}"
+        saved = f"the adapters are saved in {_adapters(config)}"
+        return f"\ninterrupted after {result.steps} steps; {saved}\ngo on with `python -m selfplay.train --resume {folder}`"
     records = f"metrics: {folder / 'metrics.jsonl'}"
     if config.ledger != "off":
         records += f" · episodes: {folder / 'episodes.jsonl'}"

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+import yaml
 
 from selfplay.box.tiers import TIERS
 from selfplay.config import PRESETS, Config, ConfigError, configure, from_flags, to_flags
@@ -299,3 +300,63 @@ def test_a_key_that_a_file_repeats_is_named_with_its_line(tmp_path: Path) -> Non
 def test_more_problems_after_a_stage_than_before_and_after_are_refused() -> None:
     with pytest.raises(ConfigError, match="eval_problems is 60, more than final_eval_problems, 10"):
         Config(final_eval_problems=10)
+
+
+@pytest.fixture
+def begun(tmp_path: Path) -> Path:
+    """The folder of a run, as far as a configuration is concerned."""
+    config = configure({"preset": "smoke", "seed": 3, "processes": 1})
+    keys = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(config).items()}
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(keys))
+    (tmp_path / "checkpoints" / "8").mkdir(parents=True)
+    return tmp_path
+
+
+def test_a_resumed_run_is_configured_as_it_began(begun: Path) -> None:
+    config = configure({"resume": str(begun)})
+    began = configure({"preset": "smoke", "seed": 3, "processes": 1})
+    assert config == replace(began, output_dir=str(begun), resume=str(begun))
+    assert from_flags(to_flags(config)) == config
+
+
+def test_a_checkpoint_names_its_run(begun: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert configure({"resume": str(begun / "checkpoints" / "8")}).output_dir == str(begun)
+    monkeypatch.chdir(begun / "checkpoints")
+    assert configure({"resume": "8"}).output_dir == ".."
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("processes", 2),
+        ("device", "auto"),
+        ("sandbox_workers", 2),
+        ("sample_every", 0),
+        ("save_steps", 5),
+        ("e2b_budget", 9),
+    ],
+)
+def test_what_decides_nothing_may_be_given_anew(begun: Path, key: str, value: object) -> None:
+    assert getattr(configure({"resume": str(begun), key: value}), key) in (value, "cpu")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("learning_rate", 1e-3), ("seed", 4), ("timeout", 9), ("init_from", "runs/a")]
+)
+def test_what_decides_the_steps_may_not_be_given_anew(begun: Path, key: str, value: object) -> None:
+    with pytest.raises(ConfigError, match=rf"{key} is .*, but the run in .* began with .*leave it out"):
+        configure({"resume": str(begun), key: value})
+
+
+def test_a_resumed_run_goes_on_in_its_own_folder(begun: Path) -> None:
+    with pytest.raises(ConfigError, match="goes on in its own folder"):
+        configure({"resume": str(begun), "output_dir": "elsewhere"})
+
+
+def test_the_same_value_may_be_given_again(begun: Path) -> None:
+    assert configure({"resume": str(begun), "seed": 3, "preset": "smoke"}).seed == 3
+
+
+def test_where_no_run_is_nothing_can_be_resumed(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"nothing to resume in .*: it holds no config\.yaml"):
+        configure({"resume": str(tmp_path)})

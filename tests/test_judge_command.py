@@ -316,3 +316,19 @@ def test_a_sandbox_below_the_asked_tier_judges_nothing(run: Run, monkeypatch: py
     )
     assert (status, out) == (3, "")
     assert "limited (missing seccomp" in err
+
+
+def test_values_are_shown_beside_what_was_expected(run: Run) -> None:
+    raising = "def add(a, b):\n    return a - b if a else 1 // 0"
+    tests = "assert add(1, 2) == 3\nassert add(0, 0) == 0"
+    _, out, _ = run(*ASKED, "--show-values", a__py=raising, tests__py=tests)
+    assert "it returned -1; expected: returned 3" in out
+    assert "it raised ZeroDivisionError; expected: returned 0" in out
+    _, out, _ = run(*ASKED, "--show-values", "--json", a__py=raising, tests__py=tests)
+    assert json.loads(out)["programs"][0]["values"][0] == {"did": "returned -1", "expected": "returned 3"}
+
+
+def test_the_output_of_a_program_is_shown_escaped(run: Run) -> None:
+    arguments = ("--code", "a.py", "--stdin-cases", "cases.jsonl", "--show-values")
+    _, out, _ = run(*arguments, a__py="print('\\x1b[2J')", cases__jsonl='{"input": "1", "output": "2"}')
+    assert "it printed '\\x1b[2J\\n'; expected: printed '2'" in out

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from selfplay import _HOMES, __all__, __version__
+from selfplay import _HOMES, __all__, __version__, evaluate, solve
 from selfplay.config import PRESETS, Config
 from selfplay.game.phases import SCHEDULES
 from selfplay.game.rewards import RULES
@@ -100,14 +100,15 @@ def test_a_wheel_finds_its_prompts_and_data_away_from_the_checkout(tmp_path: Pat
     assert ran.stdout.split() == ["True", "True", "True"], ran.stderr
 
 
-PAGES = ["README.md", "docs/coming-from-the-prototype.md"]
+PAGES = ["README.md", "docs/coming-from-the-prototype.md", "docs/using.md"]
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_flag_that_a_page_names_exists(page: str) -> None:
     text = (ROOT / page).read_text()
     flags = {name.replace("-", "_") for name in re.findall(r"--([a-z][a-z-]+)", text)}
-    others = {"config", "problem", "help", "extra_index_url", "code", "tests", "entry", "reference"}
+    others = {"config", "problem", "help", "extra_index_url", "code", "tests", "entry", "reference", "show_values"}
+    others |= {name.replace("-", "_") for command in (solve, evaluate) for name in command.OWN}
     assert flags <= {each.name for each in fields(Config)} | others
 
 

@@ -7,7 +7,8 @@ import pytest
 
 import selfplay
 from selfplay.config import configure
-from selfplay.play import UnknownProblem, choose, main
+from selfplay.game.problems import UnknownProblem
+from selfplay.play import choose, main
 
 
 @pytest.fixture
@@ -64,3 +65,12 @@ def test_from_python_an_episode_is_text(file: str, capsys: pytest.CaptureFixture
     text = selfplay.play("double", problems=file)
     assert text.startswith("problem double: Return twice the number.")
     assert capsys.readouterr().out == text + "\n"
+
+
+def test_a_named_player_plays_and_an_unknown_one_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--problem", "two_sum", "--player", "embeded"]) == 2
+    assert "no player 'embeded', did you mean 'embedded'" in capsys.readouterr().err
+    assert main(["--problem", "two_sum", "--player", "embedded", "--seed", "1"]) == 0
+    named = capsys.readouterr().out.partition("usual causes")[0]
+    assert main(["--problem", "two_sum", "--seed", "1"]) == 0
+    assert capsys.readouterr().out.partition("usual causes")[0] == named

@@ -13,9 +13,12 @@ from typing import Any
 import pytest
 
 import selfplay
-from selfplay.config import configure
+from benchmarks.resume import left
+from selfplay.config import configure, from_flags
 from selfplay.errors import SelfplayError
 from selfplay.play import main as play
+from selfplay.run.checkpoints import About, write
+from selfplay.run.folder import RunFolder
 from selfplay.train import main
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -71,6 +74,57 @@ def test_a_folder_that_holds_a_run_is_refused_before_anything_is_loaded(
     (tmp_path / "metrics.jsonl").write_text("{}\n")
     assert f"{tmp_path} holds another run (metrics.jsonl)" in refused(capsys, "--output-dir", str(tmp_path))
     assert [path.name for path in tmp_path.iterdir()] == ["metrics.jsonl"]
+
+
+def test_a_folder_that_holds_a_run_names_the_way_to_go_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "metrics.jsonl").write_text("{}\n")
+    assert f"go on with this run by --resume {tmp_path}" in refused(capsys, "--output-dir", str(tmp_path))
+
+
+def a_run(folder: Path, *flags: str) -> Path:
+    """A run's folder with its configuration and a checkpoint after the last step of all, which is finished."""
+    config = from_flags(["--output-dir", str(folder), "--processes", "1", *flags])
+    recorder = RunFolder(config)
+    recorder.step({"step": 0})
+    (folder / "adapters").mkdir()
+
+    def save(place: Path) -> None:
+        (place / "state.json").write_text('{"evaluations": {}}')
+
+    write(folder, About(40, 40, 5, evaluated=True, finished=True), save)
+    return folder
+
+
+def test_nothing_to_resume_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "there is nothing to resume in" in refused(capsys, "--resume", str(tmp_path))
+
+
+def test_a_finished_run_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = a_run(tmp_path / "run")
+    for name in (folder, folder / "checkpoints" / "40"):
+        assert main(["--resume", str(name)]) == 0
+        assert f"{folder} is finished: all 40 steps are done" in capsys.readouterr().out
+
+
+def test_what_decides_the_steps_cannot_be_given_to_a_resumed_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = refused(capsys, "--resume", str(a_run(tmp_path / "run")), "--learning-rate", "1e-3")
+    assert "learning_rate is 0.001, but the run in" in said
+    assert "init_from" in said
+
+
+def test_a_checkpoint_that_is_torn_is_refused_where_it_is_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = a_run(tmp_path / "run") / "checkpoints" / "40"
+    (place / "state.json").write_text("")
+    assert "40 is torn: state.json holds 0 bytes" in refused(capsys, "--resume", str(place))
+
+
+def test_adapters_that_are_not_there_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = refused(capsys, "--init-from", str(tmp_path), "--output-dir", str(tmp_path / "run"), "--processes", "1")
+    assert "no adapters in" in said
 
 
 @pytest.mark.parametrize(
@@ -212,7 +266,7 @@ def metrics(folder: Path, kind: str) -> list[dict[str, Any]]:
 def test_a_run_leaves_its_folder(run: tuple[Path, str]) -> None:
     folder, _ = run
     held = {path.name for path in folder.iterdir()}
-    assert held == {"config.yaml", "metrics.jsonl", "episodes.jsonl", "adapters"}
+    assert held == {"config.yaml", "metrics.jsonl", "episodes.jsonl", "checkpoints", "adapters"}
     assert {path.name for path in (folder / "adapters").iterdir()} >= {"generator", "discriminator"}
 
 
@@ -268,6 +322,58 @@ def test_ctrl_c_saves_the_adapters_and_says_where(tmp_path: Path) -> None:
     assert process.returncode == 130, err
     assert "the adapters are saved in run/adapters/generator" in out
     assert (tmp_path / "run" / "adapters" / "discriminator" / "adapter_model.safetensors").is_file()
+
+
+def stopped(process: subprocess.Popen[str], line: str, number: int) -> tuple[str, str]:
+    """What a run says on both ways, when it gets a signal at a line that it prints."""
+    assert process.stdout
+    for said in process.stdout:
+        if line in said:
+            break
+    process.send_signal(number)
+    return process.communicate(timeout=120)
+
+
+@pytest.mark.slow
+def test_a_run_that_sigterm_ends_can_be_resumed(tmp_path: Path, run: tuple[Path, str]) -> None:
+    process = start(*SMALL, "--output-dir", "run", folder=tmp_path)
+    _, err = stopped(process, "stage 1 generator", signal.SIGTERM)
+    assert process.returncode == 143, err
+    again = start("--resume", "run", folder=tmp_path)
+    out, err = again.communicate(timeout=300)
+    assert again.returncode == 0, err
+    assert "going on after step" in out
+    assert left(tmp_path / "run") == left(run[0])
+
+
+@pytest.mark.slow
+def test_a_run_whose_second_process_is_killed_says_so_and_can_be_resumed(tmp_path: Path, run: tuple[Path, str]) -> None:
+    process = start(*SMALL, "--output-dir", "run", "--processes", "2", "--oversubscribe", folder=tmp_path)
+    assert process.stdout
+    for said in process.stdout:
+        if "stage 1 generator" in said:
+            break
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    [other] = [pid for pid in children if "selfplay.train" in Path(f"/proc/{pid}/cmdline").read_text()]
+    os.kill(int(other), signal.SIGKILL)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 2
+    assert "process 1 of 2 was killed by SIGKILL" in err
+    assert "go on with --resume run" in err
+    assert "Traceback" not in err
+    again = start("--resume", "run", "--processes", "1", folder=tmp_path)
+    _, err = again.communicate(timeout=300)
+    assert again.returncode == 0, err
+    assert [step["step"] for step in metrics(tmp_path / "run", "step")] == list(range(15))
+
+
+@pytest.mark.slow
+def test_a_run_begins_on_the_adapters_of_another(tmp_path: Path, run: tuple[Path, str]) -> None:
+    flags = ("--init-from", str(run[0]), "--output-dir", "run", "--stages", "3", *SMALL)
+    process = start(*flags, folder=tmp_path)
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    assert "the generator begins on" in out
 
 
 @pytest.mark.slow

@@ -200,6 +200,12 @@ FUNCTIONS: dict[str, tuple[int, int, Function]] = {  # name: least arguments, mo
 CHEAP = frozenset({"len", "[]", ".get", "type", "is", "is not"})
 
 
+def takes(name: str, count: int) -> bool:
+    """Whether there is a function of this name that takes so many arguments."""
+    least, most, _ = FUNCTIONS.get(name, (1, 0, None))
+    return least <= count <= most
+
+
 def apply(steps: Steps, name: str, *trees: Tree) -> Tree:
     """The value of a function for some arguments; raises Mismatch for all that Python would raise.
 

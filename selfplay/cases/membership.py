@@ -75,6 +75,8 @@ def _in_bytes(a: Tree, whole: bytes) -> bool:
 
 def _in_range(a: Tree, b: Tree) -> bool:
     value = number(a)
+    if isinstance(value, complex) and not value.imag:
+        value = value.real
     if value is None or isinstance(value, complex) or not (isinstance(value, int) or value.is_integer()):
         return False
     start, stop, step = map(whole, b[1:])

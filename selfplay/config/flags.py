@@ -8,10 +8,11 @@ from dataclasses import fields
 from typing import Any, NoReturn, get_origin
 
 from selfplay.config.knobs import hints
-from selfplay.config.layers import PRESETS, Config, configure, defaults, two_models, unknown
+from selfplay.config.layers import PRESETS, Config, configure, defaults, given_values, two_models, unknown
 from selfplay.config.values import ConfigError, shape
 
 _FIELDS = {each.name: each for each in fields(Config)}
+Own = Mapping[str, str | Mapping[str, Any]]
 ALIASES = {"sandbox_min_tier": ("--sandbox.min-tier",)}  # other spellings that a key's flag may have
 
 
@@ -57,14 +58,34 @@ def parse(
     own: Mapping[str, str] | None = None,
 ) -> tuple[Config, dict[str, str]]:
     """The same, with the values of the command's own flags: `own` maps their names to their help."""
-    parser = _parser(prog, about, hints() if keys is None else keys, own or {})
+    given, mine = words(argv, prog, about, keys, own)
+    return configure(given), mine
+
+
+def words(
+    argv: Sequence[str],
+    prog: str,
+    about: str | None = None,
+    keys: Collection[str] | None = None,
+    own: Own | None = None,
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What a command line says and no more: the keys that it or its --config file gives, and the values of `own` flags.
+
+    `own` maps a command's own flags to their help, or to the options of argparse; a name in capitals is positional.
+    """
+    own = own or {}
+    parser = _parser(prog, about, hints() if keys is None else keys, own)
     known, rest = parser.parse_known_args([_dashed(word) for word in argv])
     if rest:
-        raise _strangers(rest, prog, [*(own or {}), *(hints() if keys is None else keys)])
+        raise _strangers(rest, prog, [*own, *(hints() if keys is None else keys)])
     given = vars(known)
-    mine = {name: given.pop(name) for name in own or {} if name in given}
+    mine = {_key(name): given.pop(_key(name)) for name in own if _key(name) in given}
     file = given.pop("config", None)
-    return configure(given, file), mine
+    return given_values(given, file), mine
+
+
+def _key(name: str) -> str:
+    return name.lower().replace("-", "_")
 
 
 def _dashed(word: str) -> str:
@@ -85,11 +106,16 @@ def _flag(name: str, value: Any) -> str:
     return f"--{flag}={','.join(map(str, value)) if isinstance(value, tuple) else value}"
 
 
-def _parser(prog: str, about: str | None, keys: Collection[str], own: Mapping[str, str]) -> _Parser:
-    usage = f"{prog} [--config FILE] [--KEY VALUE ...]"
+def _parser(prog: str, about: str | None, keys: Collection[str], own: Own) -> _Parser:
+    positional = "".join(f" [{name}]" for name in own if name.isupper())
+    usage = f"{prog}{positional} [--config FILE] [--KEY VALUE ...]"
     parser = _Parser(prog, usage, about, allow_abbrev=False, argument_default=argparse.SUPPRESS)
-    for name, text in own.items():
-        parser.add_argument(f"--{name}", action=_Once, metavar="NAME", help=text)
+    for name, said in own.items():
+        options: dict[str, Any] = {"help": said, "metavar": "NAME"} if isinstance(said, str) else dict(said)
+        if name.isupper():
+            parser.add_argument(name.lower(), nargs="?", **options)
+        else:
+            parser.add_argument(f"--{name}", **{"action": _Once, **options})
     parser.add_argument("--config", metavar="FILE", help="YAML file of these keys (k: 2); flags win over it.")
     chosen = [each for each in fields(Config) if each.name in keys]
     titles = dict.fromkeys(each.metadata["group"] for each in chosen)

@@ -25,13 +25,25 @@ def knob(
     high: float | None = None,
     model: Any = SAME,
     follows: str = "",
+    anew: bool = False,
 ) -> Any:
-    """A field with its help and range; `above` excludes its bound. None with `follows`: that key's value."""
-    metadata = {"group": group, "help": help, "low": low, "above": above, "high": high, "follows": follows}
+    """A field with its help and range; `above` excludes its bound. None with `follows`: that key's value.
+
+    `anew`: whether a resumed run may be given another value, because it decides nothing that the run computes.
+    """
+    metadata = {
+        "group": group,
+        "help": help,
+        "low": low,
+        "above": above,
+        "high": high,
+        "follows": follows,
+        "anew": anew,
+    }
     return field(default=default, metadata=metadata | ({} if model is SAME else {"model": model}))
 
 
-RUN, PLAYER, PLAN, GAME = "the run", "the players", "the schedule", "playing"
+RUN, SAVING, PLAYER, PLAN, GAME = "the run", "saving and resuming", "the players", "the schedule", "playing"
 UPDATE, JUDGE, EVALUATION = "the update", "judging", "evaluation"
 
 
@@ -42,7 +54,7 @@ class Knobs:
     output_dir: str = knob(
         "runs/selfplay",
         RUN,
-        "Folder that gets config.yaml, metrics.jsonl, episodes.jsonl and the adapters. Must not hold a run.",
+        "Folder that gets config.yaml, metrics.jsonl, episodes.jsonl, checkpoints and the adapters. Must not hold a run.",
     )
     seed: int = knob(
         0,
@@ -59,6 +71,7 @@ class Knobs:
         "auto",
         RUN,
         "auto takes a GPU where there is one; the embedded player then stays on the CPU, which suits its size.",
+        anew=True,
     )
     processes: int | Literal["auto"] = knob(
         "auto",
@@ -67,11 +80,13 @@ class Knobs:
         "there are two cores, else 1. Set 1 when memory runs out. On several GPUs use torchrun or accelerate "
         "launch.",
         low=1,
+        anew=True,
     )
     oversubscribe: bool = knob(
         False,
         RUN,
         "Allow more processes than this machine has cores, which is slower than as many as it has.",
+        anew=True,
     )
     ledger: Literal["full", "texts", "off"] = knob(
         "full",
@@ -79,7 +94,43 @@ class Knobs:
         "What episodes.jsonl keeps of every group: full, everything; texts, all but token ids and log-probabilities; "
         "off, nothing, and the run cannot be scored again. Choose texts or off when the disk runs full.",
     )
-    sample_every: int = knob(10, RUN, "Print one episode of every so many steps; 0 prints none.", low=0)
+    sample_every: int = knob(10, RUN, "Print one episode of every so many steps; 0 prints none.", low=0, anew=True)
+
+    resume: str | None = knob(
+        None,
+        SAVING,
+        "Folder of a run, or one of its checkpoints (RUN/checkpoints/8), to go on from, with its configuration. Only where "
+        "and how fast it computes, what it shows and what it saves may be given anew. none: a new run.",
+        anew=True,
+    )
+    init_from: str | None = knob(
+        None,
+        SAVING,
+        "Begin a new run on adapters that are trained already: those of a run (its best checkpoint), of a checkpoint, or "
+        "a folder of adapters. Rank, scale and layers are theirs. none: fresh adapters.",
+    )
+    save_steps: int | Literal["auto"] = knob(
+        "auto",
+        SAVING,
+        "Steps from checkpoint to checkpoint; there is one at each stage's end too. auto: as many as keep saving below "
+        "1 % of the time.",
+        low=1,
+        anew=True,
+    )
+    save_total_limit: int | None = knob(
+        None,
+        SAVING,
+        "Checkpoints that stay, and the best one besides. none: the last of each stage, and the newest two.",
+        low=1,
+        anew=True,
+    )
+    best_by: Literal["code_greedy", "prototype"] = knob(
+        "code_greedy",
+        SAVING,
+        "What makes a checkpoint the best: code_greedy of its evaluation, or prototype: 0.7 x mean reward of the generator "
+        "+ 0.3 x validity of its last step.",
+        anew=True,
+    )
 
     model: str | None = knob(
         None,
@@ -173,10 +224,11 @@ class Knobs:
         low=0,
     )
     k: int = knob(2, PLAN, "Alternating steps per stage in total, beginning with the generator.", low=0)
-    adversary: Literal["trained", "frozen", "none"] = knob(
+    adversary: Literal["trained", "frozen", "none", "golden"] = knob(
         "trained",
         PLAN,
-        "For comparison: frozen never trains the discriminator, none leaves the problem's own tests alone.",
+        "For comparison: frozen never trains the discriminator, none leaves the problem's own tests alone, golden puts "
+        "tests made from the reference in its place, the ceiling of what tests can teach.",
     )
 
     problems: str = knob(
@@ -295,24 +347,28 @@ class Knobs:
         JUDGE,
         "Where programs run: local, jailed children on this machine; e2b, virtual machines of E2B's cloud (needs "
         "E2B_API_KEY and the extra e2b; references and their mutants stay here all the same).",
+        anew=True,
     )
     sandbox_min_tier: Literal["limited", "seatbelt", "confined", "jailed", "e2b"] | None = knob(
         None,
         JUDGE,
         "Refuse to start where programs are confined less than this. Give jailed where a model trains for long: "
         "every hole in a judge is found by training. none: print the tier and start.",
+        anew=True,
     )
     sandbox_workers: int = knob(
         1,
         JUDGE,
         "Programs run at once, per process. More when seconds/judge dominates a step.",
         low=1,
+        anew=True,
     )
     e2b_sandboxes: int = knob(
         4,
         JUDGE,
         "E2B sandboxes at once, per process. The Hobby plan allows 20 in all.",
         low=1,
+        anew=True,
     )
     e2b_lifetime: int = knob(
         900,
@@ -320,23 +376,27 @@ class Knobs:
         "Seconds after which an E2B sandbox is replaced; also what each can still cost after a crash of this machine.",
         low=60,
         high=86_400,
+        anew=True,
     )
     e2b_budget: float | None = knob(
         36_000.0,
         JUDGE,
         "Sandbox-seconds that a process may spend at E2B; past them programs count as not judged. none: no limit.",
         above=0,
+        anew=True,
     )
-    e2b_internet: bool = knob(False, JUDGE, "Whether E2B sandboxes may reach the internet.")
+    e2b_internet: bool = knob(False, JUDGE, "Whether E2B sandboxes may reach the internet.", anew=True)
     e2b_template: str | None = knob(
         None,
         JUDGE,
         "E2B template with the packages that problems import. none: E2B's base template, the standard library alone.",
+        anew=True,
     )
     e2b_fallback: bool = knob(
         False,
         JUDGE,
         "Run programs in the local sandbox, announced, while E2B fails. Mind its tier: see selfplay.doctor.",
+        anew=True,
     )
 
     eval_split: Literal["train", "dev", "test"] = knob(

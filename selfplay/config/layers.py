@@ -73,6 +73,8 @@ RENAMED = {  # the prototype's names
 }
 _LEADERS = {each.name: each.metadata["follows"] for each in fields(Knobs) if each.metadata["follows"]}
 _BY_KIND = {each.name for each in fields(Knobs) if "model" in each.metadata}
+ANEW = {each.name for each in fields(Knobs) if each.metadata["anew"]}  # what a resumed run may be given
+RUN_FILE, CHECKPOINTS = "config.yaml", "checkpoints"  # of a run's folder, where `resume` finds what was configured
 MADE_WITH = "made_with"  # what a run folder's config.yaml says beyond the keys; not read back
 
 
@@ -88,7 +90,12 @@ class Config(Knobs):
 
 def configure(given: Mapping[str, object] | None = None, file: str | Path | None = None) -> Config:
     """These values over a YAML file's, both over preset and defaults. Raises ConfigError, UnknownName."""
-    return Config(**_laid(from_yaml(Path(file)) if file else {}, checked(given or {})))
+    return Config(**given_values(given or {}, file))
+
+
+def given_values(given: Mapping[str, object], file: str | Path | None = None) -> Values:
+    """What was given and no more: these values over a YAML file's, by the types of their keys."""
+    return _laid(from_yaml(Path(file)) if file else {}, checked(given))
 
 
 def defaults(embedded: bool) -> Values:
@@ -101,6 +108,7 @@ def defaults(embedded: bool) -> Values:
 
 def _resolved(given: Values) -> Values:
     """A value for every key."""
+    given = _resumed(given) if given.get("resume") else given
     preset = given.get("preset")
     if preset is not None and preset not in PRESETS:
         raise UnknownName("preset", preset, PRESETS)
@@ -109,6 +117,32 @@ def _resolved(given: Values) -> Values:
     values = _laid(defaults(chosen.get("model") is None), chosen)
     followed = {name: values[leader] for name, leader in _LEADERS.items() if values.get(name) is None}
     return _settled(values | followed)
+
+
+def _resumed(given: Values) -> Values:
+    """What the run in the folder `resume` was configured with, and over it what may be given anew. Raises ConfigError."""
+    run = run_folder(given["resume"])
+    if not (run / RUN_FILE).is_file():
+        raise ConfigError(
+            f"there is nothing to resume in {run}: it holds no {RUN_FILE}; name the --output-dir of a run"
+        )
+    kept = from_yaml(run / RUN_FILE) | {"output_dir": str(run)}
+    for name, value in given.items():
+        if name in ANEW or value == kept.get(name):
+            continue
+        if name == "output_dir":
+            raise ConfigError(f"a resumed run goes on in its own folder, {run}; leave out output_dir, here {value}")
+        raise ConfigError(
+            f"{name} is {value}, but the run in {run} began with {kept.get(name)}, and its steps so far were computed with "
+            f"that; leave it out, or begin a new run on its adapters (init_from). Anew may be given: {', '.join(sorted(ANEW))}"
+        )
+    return kept | {name: value for name, value in given.items() if name in ANEW}
+
+
+def run_folder(path: str) -> Path:
+    """The run that is meant by its folder or by the folder of one of its checkpoints."""
+    folder = Path(path)
+    return Path(os.path.normpath(folder / "../..")) if folder.absolute().parent.name == CHECKPOINTS else folder
 
 
 def _laid(*layers: Values) -> Values:

@@ -7,6 +7,7 @@ are kept and never re-tokenised. Branching a conversation is sharing it: every v
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 from selfplay.game.problems import Problem
@@ -70,7 +71,7 @@ class Conversation:
     def sequences(self) -> tuple[tuple[Turn, ...], ...]:
         """The turns by token sequence: one, unless the chat template forces an independent prompt per turn."""
         starts = [i for i, turn in enumerate(self.turns) if turn.fresh]
-        return tuple(self.turns[a:b] for a, b in zip(starts, [*starts[1:], len(self.turns)], strict=True))
+        return tuple(self.turns[a:b] for a, b in pairwise([*starts, len(self.turns)]))
 
     def then(self, turn: Turn) -> Conversation:
         """With one more turn."""

@@ -26,12 +26,17 @@ Environment = Literal["local", "e2b"]
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """One test: its verdict, or why it could not be read (then `verdict` is None)."""
+    """One test: its verdict, or why it could not be read (then `verdict` is None).
+
+    `returned` and `expected`, where values were asked for: what the program did, and what the test wants.
+    """
 
     name: str
     source: str
     verdict: Verdict | None
     reason: str = ""
+    returned: str = ""
+    expected: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +62,11 @@ def execute_tests(
     entry_point: str = "",
     limits: Limits | None = None,
     environment: Environment = "local",
+    values: bool = False,
 ) -> Outcome:
     """Runs `code` on `tests`: the text of a test module, or several texts.
+
+    `values`: say of each test what the program returned (or raised) beside what was expected; for people, never for players.
 
     `entry_point` is the function under test; without it, the one of `code` that the tests call most often.
     `environment`: where it runs, in jailed processes on this machine or in E2B's cloud (E2B_API_KEY is then needed).
@@ -71,7 +79,8 @@ def execute_tests(
     start = time.monotonic()
     cases = [case for reading in readings for case in reading.cases]
     verdicts = judge.matrix(entry_point, [code], cases).verdicts[0]
-    return _outcome(readings, cases, verdicts, time.monotonic() - start)
+    shown = judge.shown(entry_point, code, cases) if values else [("", "")] * len(cases)
+    return _outcome(readings, cases, verdicts, shown, time.monotonic() - start)
 
 
 def validate_tests_against_solution(
@@ -82,10 +91,17 @@ def validate_tests_against_solution(
 
 
 def _outcome(
-    readings: Sequence[Reading], cases: Sequence[Case], verdicts: Sequence[Verdict], seconds: float
+    readings: Sequence[Reading],
+    cases: Sequence[Case],
+    verdicts: Sequence[Verdict],
+    shown: Sequence[tuple[str, str]],
+    seconds: float,
 ) -> Outcome:
     refused: list[Refusal] = [refusal for reading in readings for refusal in reading.refused]
-    judged = [Detail(case.name, case.source, verdict) for case, verdict in zip(cases, verdicts, strict=True)]
+    judged = [
+        Detail(case.name, case.source, verdict, returned=returned, expected=expected)
+        for case, verdict, (returned, expected) in zip(cases, verdicts, shown, strict=True)
+    ]
     unread = [Detail(each.name, each.source, None, f"{each.reason}: {each.detail}") for each in refused]
     return Outcome(
         total=len(cases),

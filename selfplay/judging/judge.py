@@ -23,6 +23,7 @@ from typing import NamedTuple
 from selfplay.box.task import Box, Execution, Limits, Task
 from selfplay.cases.case import Case, Verdict
 from selfplay.cases.compare import is_same_text
+from selfplay.cases.literal import did, wanted
 from selfplay.game.problems import Problem
 from selfplay.judging.admission import Admission
 from selfplay.judging.clerk import Desk, shared_desk
@@ -173,6 +174,16 @@ class Judge:
             with closing(self.box.stream([tasks[index] for index in failed])) as told:
                 for position, row in told:
                     yield failed[position], row
+
+    def shown(
+        self, entry_point: str, program: str, cases: Sequence[Case], imports: Sequence[str] = ()
+    ) -> list[tuple[str, str]]:
+        """What one program did on each case, and what the case expects, as text for people. The program runs for this."""
+        job = Job(entry_point, (program,), tuple(cases), tuple(imports))
+        [task] = self._tasks(job)
+        ran = dict(zip(task.inputs, self.run([task])[0], strict=True))
+        stdio = not entry_point
+        return [("; ".join(did(ran[call], stdio) for call in case.calls), wanted(case)) for case in cases]
 
     # ---- can verdicts be trusted to repeat? ----
 

@@ -26,11 +26,22 @@ class SandboxFailed(SelfplayError):
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One program: its verdicts on the cases that count, and why it did not load where it did not."""
+    """One program: its verdicts on the cases that count, and why it did not load where it did not.
+
+    `values`, where they were asked for: for each case what the program did, and what the case expects.
+    """
 
     path: str
     verdicts: tuple[Verdict, ...]
     why: str = ""
+    values: tuple[tuple[str, str], ...] = ()
+
+    def as_json(self) -> dict[str, object]:
+        """The values only where they were asked for."""
+        told: dict[str, object] = {"path": self.path, "verdicts": list(self.verdicts), "why": self.why or None}
+        if self.values:
+            told["values"] = [{"did": did, "expected": expected} for did, expected in self.values]
+        return told
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +80,7 @@ class Judgement:
                 }
                 for case, refusal in zip(self.cases, refused, strict=True)
             ],
-            "programs": [
-                {"path": each.path, "verdicts": list(each.verdicts), "why": each.why or None} for each in self.programs
-            ],
+            "programs": [each.as_json() for each in self.programs],
         }
 
 
@@ -107,7 +116,7 @@ def entry_point_of(judge: Judge, sources: Sequence[str], text: str) -> str:
     raise BadInput("the tests call no function that the program defines: name it with --entry")
 
 
-def judgement(judge: Judge, question: Question, programs: Sequence[tuple[str, str]]) -> Judgement:
+def judgement(judge: Judge, question: Question, programs: Sequence[tuple[str, str]], values: bool = False) -> Judgement:
     """Judges programs, given as (path, source). Raises BadInput where no case can be admitted, and SandboxFailed."""
     problem = question.problem
     kept, refused = judge.desk.screened(problem, question.reading)
@@ -126,7 +135,15 @@ def judgement(judge: Judge, question: Question, programs: Sequence[tuple[str, st
     return Judgement(
         judge.box.tier,
         tuple(cases),
-        tuple(Judged(path, verdicts, why) for (path, _), verdicts, why in judged),
+        tuple(
+            Judged(
+                path,
+                verdicts,
+                why,
+                tuple(judge.shown(problem.entry_point, source, admitted, problem.imports)) if values else (),
+            )
+            for (path, source), verdicts, why in judged
+        ),
         question.reading.salvaged,
     )
 

@@ -9,10 +9,12 @@ synchronising.
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
@@ -22,9 +24,16 @@ import torch
 from torch import Tensor
 from torch.distributed.rendezvous import rendezvous
 
+from selfplay.errors import SelfplayError
+
 T = TypeVar("T")
 _MEETING = timedelta(minutes=5)
 _WATCHED = "SELFPLAY_LAUNCHED"
+_GONE = 2.0  # seconds in which a process whose connection broke is expected to have ended
+
+
+class RanksError(SelfplayError):
+    """The processes of a run cannot go on together."""
 
 
 class Ranks:
@@ -97,7 +106,8 @@ def connect() -> Ranks:
 def launch(size: int, argv: Sequence[str], module: str = "selfplay.train") -> Iterator[None]:
     """Makes this process rank 0 of `size` and starts the others as `python -m MODULE *argv`; call `connect` inside.
 
-    The others end when the block or this process ends, however it ends. Standard output is rank 0's alone.
+    The others end when the block or this process ends, however it ends. Standard output is rank 0's alone. Raises RanksError
+    where one of them ended first: all that this process can see of it is a connection that is gone.
     """
     if size < 2 or "WORLD_SIZE" in os.environ:
         yield
@@ -107,7 +117,12 @@ def launch(size: int, argv: Sequence[str], module: str = "selfplay.train") -> It
     mine = place | {"RANK": "0", "LOCAL_RANK": "0"}
     os.environ.update(mine)
     try:
-        yield
+        try:
+            yield
+        except RuntimeError as error:
+            if ended := _ended(others):
+                raise RanksError(ended) from error
+            raise
         for other in others:
             with suppress(subprocess.TimeoutExpired):  # what lags is ended below
                 other.wait(timeout=30)
@@ -116,6 +131,19 @@ def launch(size: int, argv: Sequence[str], module: str = "selfplay.train") -> It
             os.environ.pop(name, None)
         for other in others:
             _stop(other)
+
+
+def _ended(others: Sequence[subprocess.Popen[bytes]]) -> str:
+    """What became of the first process that is no more; empty where all are there. Waits a moment for one that is ending."""
+    deadline = time.monotonic() + _GONE
+    while time.monotonic() < deadline:
+        for rank, other in enumerate(others, 1):
+            code = other.poll()
+            if code is not None:
+                how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+                return f"process {rank} of {len(others) + 1} {how}, and the others cannot go on without it"
+        time.sleep(0.05)
+    return ""
 
 
 def _start(rank: int, argv: Sequence[str], module: str, place: Mapping[str, str]) -> subprocess.Popen[bytes]:
@@ -141,9 +169,14 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         process.stdin.close()
 
 
+def launched() -> bool:
+    """Whether this process was started by `launch`, and so ends with the one that did."""
+    return _WATCHED in os.environ
+
+
 def _end_with_parent() -> None:
     """In a launched process: standard input is a pipe from rank 0, and its end is ours, even if rank 0 was killed."""
-    if os.environ.get(_WATCHED):
+    if launched():
         threading.Thread(target=_exit_at_end_of_input, daemon=True).start()
 
 

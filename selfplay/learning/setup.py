@@ -1,9 +1,10 @@
-"""Open what a run needs: the player, the problems, the judge. Everything that can be refused is refused here, at once."""
+"""Open what a run needs: the player, the problems, the judge, its state. What can be refused is refused here, at once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import torch
 
@@ -12,24 +13,135 @@ from selfplay.box.task import Limits
 from selfplay.box.tiers import TierTooLow, require_tier
 from selfplay.config import Config
 from selfplay.errors import SelfplayError
+from selfplay.game.episode import ROLES
 from selfplay.game.players import Sampling
 from selfplay.game.problems import SETS, Problem, load_problems, split_by_class
 from selfplay.game.prompts import Prompts
 from selfplay.game.rewards import RewardRule, get_rule
 from selfplay.game.rollout import Table
+from selfplay.judging.golden import GoldenExams
 from selfplay.judging.judge import Judge
 from selfplay.learning.choice import check_room, choose, known_shape, this_machine
 from selfplay.learning.classes import known_classes
+from selfplay.learning.credit import CreditSettings
+from selfplay.learning.plan import planned_steps
 from selfplay.learning.policy import NOBODY, Listener, Policy, PolicySettings, open_policy
+from selfplay.learning.policy.settings import EMBEDDED
 from selfplay.learning.ranks import Ranks
 from selfplay.learning.references import check_references
 from selfplay.learning.shapes import ModelShape
+from selfplay.learning.state import State
 from selfplay.learning.update import UpdateSettings
+from selfplay.match.ledger import NO_LEDGER
+from selfplay.mutation.bank import MutantBank
+from selfplay.run.adapters import check_base, find_adapters
+from selfplay.run.checkpoints import to_resume
+from selfplay.run.folder import versions
 
-EMBEDDED = Path(__file__).resolve().parent.parent / "tiny" / "player"
 SPLITS = ("train", "dev", "test")
 CLASS_SHARES = (0.8, 0.1, 0.1)
 FEW = 10  # problems of a split below which an evaluation says next to nothing
+
+
+class Recorder(Protocol):
+    """Where a run's records go. Only rank 0's is asked to keep anything."""
+
+    def say(self, text: str) -> None: ...
+    def about(self, **facts: Any) -> None: ...
+    def step(self, metrics: Mapping[str, Any]) -> None: ...
+    def evaluation(self, record: Mapping[str, Any]) -> None: ...
+    def episodes(self, records: Sequence[Mapping[str, Any]]) -> None: ...
+    def sample(self, text: str) -> None: ...
+
+    def save(self, policy: Policy) -> None:
+        """Keeps the adapters as they are."""
+        ...
+
+    def keep(self, state: State, must: bool = False) -> None:
+        """Keeps a checkpoint, where one is due or there `must` be one."""
+        ...
+
+    def rewind(self, step: int, records: Mapping[str, int]) -> None:
+        """Takes back what was recorded after `step` steps, when the files of `records` had these sizes."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What stays open while a run lasts. `problems`: by split. What changes is `state`; `bank` and `golden` are caches."""
+
+    config: Config
+    ranks: Ranks
+    recorder: Recorder
+    policy: Policy
+    prompts: Prompts
+    judge: Judge
+    table: Table
+    rule: RewardRule
+    credit_settings: CreditSettings
+    update_settings: UpdateSettings
+    problems: Mapping[str, Sequence[Problem]]
+    state: State
+    bank: MutantBank = field(default_factory=MutantBank)
+    golden: GoldenExams = field(default_factory=GoldenExams)
+
+
+def open_run(config: Config, recorder: Recorder, ranks: Ranks, judge: Judge) -> Run:
+    """Opens player and problems, and says what takes time."""
+    recorder.say(f"loading {config.model or 'the embedded player'}")
+    policy, settings = open_player(config, recorder), update_settings(config)
+    if config.ledger == "off":
+        recorder.say(NO_LEDGER)
+    recorder.about(tier=judge.box.tier, logprob_gap_limit=settings.gap_bound(policy.trainer.bounds))
+    problems = open_problems(config, judge, ranks, recorder.say)
+    return Run(
+        config,
+        ranks,
+        recorder,
+        policy=policy,
+        prompts=open_prompts(config),
+        judge=judge,
+        table=table(config),
+        rule=reward_rule(config),
+        credit_settings=CreditSettings(config.advantages, config.mask_truncated),
+        update_settings=settings,
+        problems=problems,
+        state=open_state(policy, config, recorder, ranks),
+    )
+
+
+def open_state(policy: Policy, config: Config, recorder: Recorder, ranks: Ranks) -> State:
+    """The state that the run begins with: fresh, on trained adapters, or that of a checkpoint."""
+    state = State(policy, config, planned_steps(config))
+    found = None
+    if config.resume:
+        [found, *_] = ranks.gather(to_resume(config.resume, recorder.say) if ranks.first else None)
+    if found is not None:
+        made_with = state.load(found.path)
+        recorder.say(f"going on after step {state.done} of {len(state.plan)}, from {found.path}")
+        for name, now in versions().items():
+            if made_with.get(name) != now:
+                recorder.say(f"{name} was {made_with.get(name)} and is {now}: figures may differ from there on")
+    elif config.init_from:
+        begin_on(policy, config.init_from, recorder.say)
+    if config.resume and ranks.first:
+        if found is None:
+            recorder.say(f"{config.output_dir} has no checkpoint: the run begins again")
+        recorder.rewind(state.done, found.about.records if found else {})
+    return state
+
+
+def begin_on(policy: Policy, name: str, say: Callable[[str], None]) -> None:
+    """Gives the policy trained adapters. Raises AdapterError where they belong to another base, PolicyError."""
+    found = find_adapters(name, say)
+    check_base(found, policy.trainer.base)
+    for role in ROLES:
+        if role in found.folders:
+            policy.load_adapters(found.folders[role].absolute().parent, (role,))
+            said = "" if found.bases[role] else ", which does not say what base it belongs to"
+            say(f"the {role} begins on {found.folders[role]}{said}")
+        else:
+            say(f"the {role} begins fresh: {name} holds no adapter of it")
 
 
 def open_player(config: Config, told: Listener = NOBODY) -> Policy:
@@ -83,7 +195,7 @@ def open_judge(config: Config) -> Judge:
 def table(config: Config) -> Table:
     """The layout of a group; without an adversary no suite is played."""
     sampling = Sampling(config.temperature, config.max_completion_length)
-    suites = 0 if config.adversary == "none" else config.num_suites
+    suites = 0 if config.adversary in ("none", "golden") else config.num_suites
     return Table(config.num_generations, suites, config.num_targets, sampling, sampling)
 
 

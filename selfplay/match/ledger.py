@@ -219,6 +219,18 @@ def _chain_of(record: Mapping[str, Any], turns: Sequence[Turn]) -> Chain:
     )
 
 
+def chain_to_json(chain: Chain) -> dict[str, Any]:
+    """A chain by itself, with its turns."""
+    turns = _Numbered()
+    told = _chain(chain, turns)
+    return {"chain": told, "turns": [_turn(turn) for turn in turns.values]}
+
+
+def chain_from_json(record: Mapping[str, Any]) -> Chain:
+    """The chain that `chain_to_json` wrote."""
+    return _chain_of(record["chain"], [_turn_of(turn) for turn in record["turns"]])
+
+
 # ---- cases and suites ----
 
 

@@ -3,7 +3,8 @@
     sample_text(match)            the first chain of a group with the suite that read it, for logs
     play_and_show(player, ...)    plays one episode; adds the whole matrix, and rewards under every rule
 
-Where a turn came to nothing the stage and its prompt are named, with the usual causes. Left out: colours and HTML.
+Where a turn came to nothing the stage and its prompt are named, with the usual causes. Characters of a model that could
+move a cursor are escaped. Left out: colours and HTML.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from selfplay.match.examine import examine
 from selfplay.match.record import Match
 from selfplay.match.score import score
 from selfplay.mutation.bank import MutantBank
+from selfplay.printing import printable
 
 MARKS: Mapping[Verdict, str] = {
     "passed": ".",
@@ -43,7 +45,7 @@ _LINES = 12  # of one turn that are shown
 
 def sample_text(match: Match) -> str:
     """The match's first chain and the suite that read it."""
-    return "\n".join([*_story(match), *_cases(match), f"-- rewards: {_rewards(match)}"])
+    return printable("\n".join([*_story(match), *_cases(match), f"-- rewards: {_rewards(match)}"]))
 
 
 def play_and_show(
@@ -62,7 +64,7 @@ def play_and_show(
         *(f"  {rule.name:<12} {_rewards(score([match], rule)[0])}" for rule in RULES.values()),
         *warnings(match, sampling, name, prompts.style),
     ]
-    return "\n".join(parts)
+    return printable("\n".join(parts))
 
 
 def warnings(match: Match, sampling: Sampling, player: str, prompts: str) -> list[str]:

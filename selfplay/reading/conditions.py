@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from selfplay.cases.equality import truth
-from selfplay.cases.functions import FUNCTIONS
+from selfplay.cases.functions import takes
 from selfplay.cases.values import Tree, decode, dump, load, number
 from selfplay.reading.normal import FLIPPED, Term, is_call, joined, make, words
 from selfplay.reading.refusals import refuse
@@ -215,7 +215,7 @@ class _Writer:
         arguments = [*map(self.write, term[2:])]
         if name == "type_is":
             return ["call", "==", ["call", "type", arguments[0]], arguments[1]]
-        if name not in FUNCTIONS or not FUNCTIONS[name][0] <= len(arguments) <= FUNCTIONS[name][1]:
+        if not takes(name, len(arguments)):
             refuse("on_value", name=f"{name.lstrip('.')} with these arguments")
         return ["call", name, *arguments]
 

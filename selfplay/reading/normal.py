@@ -13,8 +13,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from selfplay.cases.equality import canonical
+from selfplay.cases.functions import FUNCTIONS, takes
 from selfplay.cases.steps import Mismatch
 from selfplay.cases.values import Tree, dump, load
+from selfplay.reading.refusals import refuse
 
 Term: TypeAlias = tuple[Any, ...]  # a name, then terms, texts and numbers by its kind
 
@@ -58,7 +60,9 @@ def kind(term: Term) -> str:
 
 
 def make(name: str, *terms: Term) -> Term:
-    """The call of a function, method or operator, less what changes nothing."""
+    """The call of a function, method or operator, less what changes nothing; refuses arguments that are too many or few."""
+    if name in FUNCTIONS and not takes(name, len(terms)):
+        refuse("on_value", name=f"{name.lstrip('.')} with these arguments")
     rule = _RULES.get(name)
     found = rule(*terms) if rule else None
     return ("call", name, *terms) if found is None else found

@@ -10,20 +10,21 @@ import sys
 from collections.abc import Callable
 
 from selfplay.errors import SelfplayError
+from selfplay.run.signals import Stopped
 
 BAD_INPUT, INTERRUPTED, PIPE_CLOSED = 2, 130, 141  # exit codes; the last two as a shell gives them
 
 
 def run_command(name: str, body: Callable[[], int], interrupted: str = "interrupted") -> int:
-    """The exit code of `body()`. `interrupted`: what to say of Ctrl-C."""
+    """The exit code of `body()`. `interrupted`: what to say of Ctrl-C where the exception has no notes."""
     try:
         return body()
     except SelfplayError as error:
         print("\n".join([f"{name}: {error}", *getattr(error, "__notes__", ())]), file=sys.stderr)
         return BAD_INPUT
-    except KeyboardInterrupt:
-        print(f"\n{name}: {interrupted}", file=sys.stderr)
-        return INTERRUPTED
+    except KeyboardInterrupt as error:
+        print(f"\n{name}: {' '.join(getattr(error, '__notes__', ())) or interrupted}", file=sys.stderr)
+        return 128 + error.number if isinstance(error, Stopped) else INTERRUPTED
     except BrokenPipeError as error:
         # Who read our output has enough (`| head`). Python would complain once more when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

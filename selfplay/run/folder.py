@@ -3,12 +3,12 @@
     config.yaml       the resolved configuration, and what the run was made with (passes back as --config)
     metrics.jsonl     one line a step (`kind: step`) and one an evaluation (`kind: evaluation`)
     episodes.jsonl    every group as it was played, judged and paid, a line each (not with --ledger off)
-    adapters/         generator and discriminator
+    checkpoints/      what the run needs to go on (checkpoints.py)
+    adapters/         generator and discriminator, written when the run ends
 
 A folder that holds another run is refused before anything is loaded; nothing is written before the first step is done
 (evaluations wait for it), so a run that never came that far leaves nothing. A line is written whole or not at all: what
-a full disk cut off is taken back. Left out: fsync (a power cut may cost the last lines; a killed process costs none)
-and checkpoints.
+a full disk cut off is taken back. Records are brought to the disk with each checkpoint, not with each line.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import math
 import os
 import platform
 import shutil
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -30,9 +31,13 @@ from selfplay import __version__
 from selfplay.config import Config
 from selfplay.config.layers import MADE_WITH
 from selfplay.errors import SelfplayError
+from selfplay.run import checkpoints
+from selfplay.run.checkpoints import About
 
 SCHEMA = 1
 CONFIG, METRICS, EPISODES, ADAPTERS = "config.yaml", "metrics.jsonl", "episodes.jsonl", "adapters"
+RECORDS = (METRICS, EPISODES)
+PACE = 100  # `--save-steps auto` computes so many times as long as its last checkpoint took before the next
 _PACKAGES = ("torch", "transformers", "peft", "tokenizers")
 
 
@@ -48,15 +53,34 @@ class Saves(Protocol):
         ...
 
 
+class Keeps(Protocol):
+    """The state of a run, as far as the folder is concerned."""
+
+    def about(self, records: Mapping[str, int]) -> About:
+        """What a checkpoint of it is of; `records` are the sizes of the files that it belongs to."""
+        ...
+
+    def save(self, folder: Path) -> None:
+        """Writes all of it into a folder."""
+        ...
+
+
 class RunFolder:
-    """A recorder that writes to `config.output_dir`. Raises RunFolderError where that is taken or cannot be written."""
+    """A recorder that writes to `config.output_dir`. Raises RunFolderError where that is taken or cannot be written.
+
+    That of a resumed run holds it already: `rewind` opens it before anything is recorded.
+    """
 
     def __init__(self, config: Config) -> None:
         self.path, self.config = Path(config.output_dir), config
-        check_free(self.path)
+        if not config.resume:
+            check_free(self.path)
+        elif trouble := cannot_write(self.path):
+            raise RunFolderError(f"{self.path} cannot be resumed: {trouble}")
         self._facts: dict[str, Any] = {}
         self._waiting: list[dict[str, Any]] = []  # evaluations before the first step
         self._open = False
+        self._kept_at, self._cost = time.perf_counter(), 0.0  # of the last checkpoint
 
     def say(self, text: str) -> None:
         """What a run is at is for the reader of the log."""
@@ -84,14 +108,45 @@ class RunFolder:
         """Samples are for the reader of the log; the episode itself is in episodes.jsonl."""
 
     def save(self, policy: Saves) -> None:
-        from safetensors import SafetensorError  # the class a full disk has in the writer of tensors
-
-        self._begin()
+        if not self._open:  # where an open folder was removed meanwhile, the weights are still worth a new one
+            self._begin()
         try:
             policy.save(self.path)
-        except (OSError, SafetensorError) as error:
+        except disk_errors() as error:
             shutil.rmtree(self.path / f"{ADAPTERS}.partial", ignore_errors=True)
             raise _trouble(self.path / ADAPTERS, error) from error
+
+    def keep(self, state: Keeps, must: bool = False) -> None:
+        """Writes a checkpoint where one is due, or `must` be, and removes what is in excess."""
+        about = state.about({})
+        if not must and not self._due(about.step):
+            return
+        self._begin()
+        started = time.perf_counter()
+        try:
+            about = state.about({name: synced(self.path / name) for name in RECORDS})
+            checkpoints.write(self.path, about, state.save)
+            checkpoints.keep(self.path, self.config.save_total_limit, self.config.best_by)
+        except disk_errors() as error:
+            raise _trouble(self.path / checkpoints.FOLDER / str(about.step), error) from error
+        self._kept_at = time.perf_counter()
+        self._cost = self._kept_at - started
+
+    def rewind(self, step: int, records: Mapping[str, int]) -> None:
+        """Opens the folder of a resumed run: what was recorded after `step` steps is taken back."""
+        try:
+            checkpoints.drop_after(self.path, step)
+            for file in (self.path / name for name in RECORDS):
+                if file.exists():
+                    os.truncate(file, records.get(file.name, 0))
+        except OSError as error:
+            raise _trouble(self.path, error) from error
+        self._open = True
+
+    def _due(self, step: int) -> bool:
+        if self.config.save_steps == "auto":
+            return time.perf_counter() - self._kept_at >= PACE * self._cost
+        return step % self.config.save_steps == 0
 
     def _append(self, name: str, records: Iterable[Mapping[str, Any]]) -> None:
         self._begin()
@@ -100,6 +155,11 @@ class RunFolder:
     def _begin(self) -> None:
         """Writes config.yaml, the first file of the folder; that nobody else did meanwhile is part of the check."""
         if self._open:
+            if not (self.path / CONFIG).exists():
+                raise RunFolderError(
+                    f"{self.path} is gone: it was removed or moved while the run was on. Where it was moved to, go on with "
+                    "--resume; else begin again"
+                )
             return
         check_free(self.path)
         target = self.path / CONFIG
@@ -128,7 +188,7 @@ def check_free(path: Path) -> None:
     trouble = cannot_write(path)
     if trouble:
         raise RunFolderError(f"output_dir {path}: {trouble}; give another --output-dir")
-    held = next((name for name in (CONFIG, METRICS, EPISODES, ADAPTERS) if (path / name).exists()), None)
+    held = next((name for name in (CONFIG, *RECORDS, checkpoints.FOLDER, ADAPTERS) if (path / name).exists()), None)
     if held:
         raise _taken(path, held)
 
@@ -169,6 +229,22 @@ def append_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
         raise _trouble(path, error) from error
 
 
+def synced(path: Path) -> int:
+    """The size of a file, once all of it is on the disk; 0 where there is none. Raises OSError."""
+    if not path.exists():
+        return 0
+    with open(path, "rb") as file:
+        os.fsync(file.fileno())
+        return os.fstat(file.fileno()).st_size
+
+
+def disk_errors() -> tuple[type[Exception], ...]:
+    """What writing files can raise: the writer of tensors has a class of its own for a full disk."""
+    from safetensors import SafetensorError
+
+    return OSError, SafetensorError
+
+
 def versions() -> dict[str, str]:
     """Python and the packages that decide what a run computes."""
     found = {"selfplay": __version__, "python": platform.python_version(), "platform": platform.platform()}
@@ -196,7 +272,8 @@ def _finite(value: Any) -> Any:
 
 def _taken(path: Path, held: str) -> RunFolderError:
     return RunFolderError(
-        f"{path} holds another run ({held}); give another folder with --output-dir, or remove this one"
+        f"{path} holds another run ({held}); give another folder with --output-dir, go on with this run by --resume {path}, "
+        "or remove it"
     )
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, TextIO
 
 from selfplay.game.episode import ROLES
-from selfplay.run.folder import Saves
+from selfplay.run.folder import Keeps, Saves
 
 REPEAT = 20  # lines between two headers
 _FIGURES = {
@@ -122,6 +122,10 @@ class Progress:
         self._print("\n".join(["", "  sample episode", *(f"  | {line}" for line in text.splitlines()), ""]))
 
     def save(self, policy: Saves) -> None: ...
+
+    def keep(self, state: Keeps, must: bool = False) -> None: ...
+
+    def rewind(self, step: int, records: Mapping[str, int]) -> None: ...
 
     def _fold(self, text: str) -> None:
         self._print(textwrap.fill(text, self.width, subsequent_indent="   ") if len(text) > self.width else text)

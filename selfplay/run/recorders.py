@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from selfplay.run.folder import Saves
+from selfplay.run.folder import Keeps, Saves
 
 
 class Recorders:
@@ -42,6 +42,14 @@ class Recorders:
         for recorder in self.each:
             recorder.save(policy)
 
+    def keep(self, state: Keeps, must: bool = False) -> None:
+        for recorder in self.each:
+            recorder.keep(state, must)
+
+    def rewind(self, step: int, records: Mapping[str, int]) -> None:
+        for recorder in self.each:
+            recorder.rewind(step, records)
+
 
 class Memory:
     """A recorder that keeps everything, for tests and for other ranks than the first."""
@@ -54,6 +62,7 @@ class Memory:
         self.episode_records: list[Mapping[str, Any]] = []
         self.samples: list[str] = []
         self.saved = 0
+        self.kept: list[int] = []
 
     def say(self, text: str) -> None:
         self.said.append(text)
@@ -75,3 +84,11 @@ class Memory:
 
     def save(self, policy: Saves) -> None:
         self.saved += 1
+
+    def keep(self, state: Keeps, must: bool = False) -> None:
+        """The steps after which there must be a checkpoint."""
+        if must:
+            self.kept.append(state.about({}).step)
+
+    def rewind(self, step: int, records: Mapping[str, int]) -> None:
+        """Another process, or an earlier one, has recorded what came before."""

@@ -1,4 +1,4 @@
-"""Python expressions as terms, for tests: `f0` and `f1` are what the calls returned."""
+"""Python expressions as terms, for tests: `f0`, `f1` and `f2` are what the calls returned."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def term(node: ast.AST, names: dict[str, int]) -> Any:
             return term(body, names)
         case ast.Constant(value=value):
             return ["data", load(encode(value))]
-        case ast.Name(id="f0" | "f1" as name):
+        case ast.Name(id="f0" | "f1" | "f2" as name):
             return ["result", int(name[1])]
         case ast.Name(id=name):
             return ["item", names[name]]

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from selfplay.cases.equality import canonical, equal, truth
-from selfplay.cases.membership import member
+from selfplay.cases.membership import member, positions
 from selfplay.cases.sorting import order
 from selfplay.cases.steps import Mismatch
 from selfplay.cases.values import encode, load
@@ -25,6 +25,7 @@ VALUES: list[Any] = [
     *({}, {1: 2}, {True: 2.0}, {"a": [1]}, {"a": [1], "b": 1}, {"b": True, "a": [1.0]}, {(1, 2): 3}, b"a"),
     *(range(0), range(5, 5), range(1), range(0, 1, 5), range(3), range(0, 5, 2), range(0, 6, 2), range(3, 0, -1)),
     *({frozenset([1.0, frozenset([2])])}, b"ab", {None}, [None], 1 + 0j, bytearray(b"a")),
+    *([[1, 2], [4]], [{1: 2}], [{1: 2}, 1], [range(3)], [b"a"], ([1],), [[None]], [[1.0, 2], [3]], b"", bytearray()),
 ]  # fmt: skip
 
 
@@ -68,6 +69,26 @@ def test_truth_is_pythons() -> None:
     assert [truth(tree(value)) for value in VALUES] == [bool(value) for value in VALUES]
 
 
+@pytest.mark.parametrize(
+    ("value", "true"),
+    [
+        (["keys"], False),
+        (["keys", "a"], True),
+        (["list?"], False),
+        (["values"], False),
+        (["iterator"], True),
+        (["iterator", 0], True),
+    ],
+)
+def test_what_only_views_make_is_true_where_it_holds_something_and_an_iterator_always(value: Any, true: bool) -> None:
+    assert truth(value) is true
+
+
+def test_an_opaque_value_is_neither_true_nor_false() -> None:
+    with pytest.raises(Mismatch):
+        truth(tree(object()))
+
+
 def test_nan_and_opaque_values_equal_nothing() -> None:
     for value in (math.nan, object()):
         for wrapped in (value, [value], {1: value}):
@@ -82,9 +103,9 @@ def test_keys_that_python_holds_equal_are_one_key() -> None:
 
 def test_items_that_collide_as_hashes_cost_no_more_than_others() -> None:
     colliding = json.dumps(["s", *(["I", hex(i * (2**61 - 1))] for i in range(2**16, 2**16 + 60_000))])
-    start = time.perf_counter()
+    start = time.process_time()
     assert equal(load(colliding), load(colliding))
-    assert time.perf_counter() - start < 10
+    assert time.process_time() - start < 10
 
 
 @pytest.mark.parametrize(
@@ -95,6 +116,17 @@ def test_items_that_collide_as_hashes_cost_no_more_than_others() -> None:
         (0.0, 1e-13, 0.0, 1e-12, True),
         ([1.0, (2.0,)], [1.0000001, (2.0,)], 1e-6, 0.0, True),
         ({"a": 1.0}, {"a": 1.0000001}, 1e-6, 0.0, True),
+        (1.0, 1.5, 0.0, 0.5, True),
+        (1.5, 1.0, 0.5, 0.0, True),
+        (1.0, 1.5, 0.0, 0.49, False),
+        (1.0, 10**400, 1e-6, 0.0, False),
+        (math.inf, 10**400, 1.0, 1.0, False),
+        (math.nan, 10**400, 1.0, 1.0, False),
+        (10**400 + 10**399, 10**400, 0.1, 0.0, True),
+        (10**400 + 10**399, 10**400, 0.09, 0.0, False),
+        (10**400, 10**400 + 5, 0.0, 5.0, True),
+        (10**400, 10**400 + 5, 0.0, 4.0, False),
+        (10**400, 1 + 1j, 1.0, 1.0, False),
         (math.nan, math.nan, 1e-6, 1.0, False),
         (math.inf, math.inf, 1e-6, 0.0, True),
         (math.inf, 1e308, 1e-2, 1.0, False),
@@ -122,6 +154,8 @@ def test_whether_the_order_of_a_set_equals_a_list_is_nobodys_to_say(value: Any) 
     with pytest.raises(Mismatch):
         equal(value, same)
     with pytest.raises(Mismatch):
+        equal(same, value)
+    with pytest.raises(Mismatch):
         canonical(value)
     assert not equal(value, ["l", [same[1][0], 1, 3]])
     assert not equal(value, ["l", [same[1][0], 1]])
@@ -133,11 +167,63 @@ def test_no_text_of_a_program_is_an_unordered_sequence() -> None:
             load(json.dumps([tag, 1, 2]))
 
 
-def test_what_python_cannot_hash_is_in_no_set() -> None:
-    for container in ({1}, {1: 2}):
-        with pytest.raises(Mismatch):
-            member(tree([1]), tree(container))
+@pytest.mark.parametrize("value", [[1], ([1],), (1, [1]), {1: 2}, bytearray(b"a"), (1, ({1: 2},))], ids=str)
+@pytest.mark.parametrize("container", [{1}, frozenset([1]), {1: 2}], ids=str)
+def test_what_python_cannot_hash_is_in_no_set(value: object, container: object) -> None:
+    with pytest.raises(Mismatch):
+        member(tree(value), tree(container))
+
+
+@pytest.mark.parametrize("tag", ["list?", "keys", "items"])
+def test_what_only_views_make_is_in_no_set(tag: str) -> None:
+    with pytest.raises(Mismatch):
+        member([tag, 1], tree({1}))
+
+
+def test_a_set_is_looked_up_in_a_set_as_the_frozen_one_that_it_equals() -> None:
     assert member(tree({1}), tree({frozenset([1])}))
+    with pytest.raises(Mismatch):
+        member(tree({1}), tree({1: 2}))
+
+
+@pytest.mark.parametrize(
+    ("number", "found"), [(0, False), (97, True), (255, False), (256, None), (-1, None), (True, False)]
+)
+def test_a_number_is_looked_up_in_bytes_where_it_is_a_byte(number: int, found: bool | None) -> None:
+    assert ours(lambda: member(number, tree(b"a"))) == ("raises" if found is None else found)
+
+
+def test_what_equals_nothing_is_in_nothing_and_hides_nothing() -> None:
+    assert not member(tree([1]), tree([[math.nan], {2: object()}]))
+    assert not member(tree([math.nan]), tree([[math.nan]]))
+    assert member(tree([1]), tree([[math.nan], [1]]))
+
+
+@pytest.mark.parametrize(
+    ("among", "found"),
+    [
+        (["l", ["l", 2, 1]], "raises"),
+        (["l", ["l", 1, 2], 5], "raises"),
+        (["l", ["list?", 2, 1]], "raises"),
+        (["l", ["t", 2, 1]], False),
+        (["l", ["l", 1, 3]], False),
+        (["l", ["l", 1, 2, 2]], False),
+        (["l", 1, 2, "a"], False),
+        (["l"], False),
+    ],
+)
+def test_whether_a_list_in_the_order_of_a_set_is_among_others_hangs_on_that_order(among: Any, found: object) -> None:
+    assert ours(lambda: member(["list?", 1, 2], among)) == found
+    assert ours(lambda: bool(positions(["list?", 1, 2], among[1:]))) == found
+
+
+def test_a_list_that_holds_one_in_the_order_of_a_set_is_found_nowhere_for_certain() -> None:
+    for wanted, among in (
+        (["l", ["list?", 1, 2]], ["l", ["l", ["l", 1, 2]]]),
+        (["l", 1], ["l", ["l", ["list?", 1, 2]]]),
+    ):
+        with pytest.raises(Mismatch):
+            member(wanted, among)
 
 
 def test_sequences_are_ordered_in_one_pass_however_deep() -> None:

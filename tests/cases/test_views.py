@@ -52,6 +52,12 @@ def tree(value: object) -> Any:
         (("isinstance", "int|str"), True, True),
         (("isinstance", "float"), 1, False),
         (("type_is", "int"), True, False),
+        (("type_is", "bool"), True, True),
+        (("type_is", "list"), [1], True),
+        (("type_is", "tuple"), [1], False),
+        (("type_is", "NoneType"), None, True),
+        (("real",), 2.5, 2.5),
+        (("real",), True, 1),
         (("list",), {3: 1}, [3]),
         (("keys",), {"a": 1}, {"a"}),
         (("items", "list"), {"a": 1}, [("a", 1)]),
@@ -65,7 +71,8 @@ def test_a_view_does_what_python_does(path: tuple[str, ...], value: object, expe
 @pytest.mark.parametrize(
     ("path", "value"),
     [(("len",), 3), (("index", "5"), [1]), (("sorted",), [1, "a"]), (("int",), "x"), (("sum",), ["a"]), (("str",), {1, 2}),
-     (("list",), range(10**12)), (("key", "1"), {}), (("lower",), 1), (("int",), math.inf), (("float",), 10**400)],
+     (("list",), range(10**12)), (("key", "1"), {}), (("lower",), 1), (("int",), math.inf), (("float",), 10**400),
+     (("key", "0"), [1]), (("key", "0"), "a"), (("real",), 1j), (("real",), "a")],
 )  # fmt: skip
 def test_a_view_that_python_would_refuse_is_a_mismatch(path: tuple[str, ...], value: object) -> None:
     with pytest.raises(Mismatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import sqrt
 
 import pytest
@@ -12,6 +13,13 @@ from selfplay.errors import UnknownName
 from selfplay.game.advantages import ADVANTAGES, RunningMeans, advantages, turn_advantages
 
 REWARDS = st.lists(st.lists(st.none() | st.floats(-1, 1), min_size=1, max_size=6), min_size=1, max_size=4)
+EIGHTHS = st.lists(
+    st.lists(st.none() | st.integers(-8, 8).map(lambda n: n / 8), min_size=1, max_size=6), min_size=1, max_size=4
+)
+
+
+def known(values: Iterable[float | None]) -> list[float]:
+    return [value for value in values if value is not None]
 
 
 def test_group_subtracts_the_groups_mean():
@@ -50,6 +58,25 @@ def test_running_keeps_an_average_per_role_and_stage():
     before = RunningMeans({("generator", 1): 0.0, ("generator", 2): 0.7, ("discriminator", 1): 0.2}, decay=0.9)
     after = advantages("running", [(1.0,)], "generator", 1, before).running
     assert after.means == {("generator", 1): pytest.approx(0.1), ("generator", 2): 0.7, ("discriminator", 1): 0.2}
+
+
+def test_running_ignores_the_groups_own_mean():
+    before = RunningMeans({("generator", 1): 0.25, ("generator", 2): 9.0})
+    assert advantages("running", [(1.0, 0.5)], "generator", 1, before).values == ((0.75, 0.25),)
+
+
+def test_an_average_moves_by_its_decay():
+    after = RunningMeans({("generator", 1): 0.25}, decay=0.75).updated(("generator", 1), (1.0, 0.0))
+    assert after.means == {("generator", 1): 0.75 * 0.25 + 0.25 * 0.5}
+
+
+def test_an_average_keeps_its_decay():
+    assert RunningMeans(decay=0.5).updated(("generator", 1), (1.0,)).decay == 0.5
+
+
+def test_no_rewards_leave_the_averages_as_they_are():
+    before = RunningMeans({("generator", 1): 0.25})
+    assert advantages("running", [(None, None)], "generator", 1, before).running is before
 
 
 def test_running_begins_with_the_first_batch():
@@ -93,6 +120,41 @@ def test_running_averages_turns_by_their_stage():
     assert made.running.means == {("discriminator", 4): 0.5, ("discriminator", 5): 0.25}
 
 
+def test_running_compares_each_turn_with_the_average_of_its_stage():
+    before = RunningMeans({("discriminator", 4): 0.25})
+    made = turn_advantages("running", [[(1.0, 0.0), (0.0, 0.5)]], "discriminator", (4, 5), before)
+    assert made.values == (((0.75, -0.25), (-0.25, 0.25)),)
+
+
+@given(EIGHTHS, st.integers(-16, 16))
+def test_what_everybody_gets_on_top_changes_no_advantage(groups: list[list[float | None]], more: int):
+    raised = [[None if reward is None else reward + more / 8 for reward in group] for group in groups]
+    one, other = (advantages("group", each, "generator", 1).values for each in (groups, raised))
+    assert [known(group) for group in one] == [pytest.approx(known(group), abs=1e-9) for group in other]
+
+
+@given(EIGHTHS, st.sampled_from(["group", "running", "raw"]))
+def test_one_stage_of_turns_is_credited_as_episodes_are(groups: list[list[float | None]], name: str):
+    turns = turn_advantages(name, [[(reward,) for reward in group] for group in groups], "generator", (3,))
+    whole = advantages(name, groups, "generator", 3)
+    assert [tuple(value for (value,) in group) for group in turns.values] == list(whole.values)
+    assert (turns.informative, turns.running) == (whole.informative, whole.running)
+
+
+@given(EIGHTHS, st.sampled_from(ADVANTAGES))
+def test_who_comes_first_in_a_group_changes_no_advantage(groups: list[list[float | None]], name: str):
+    straight = advantages(name, groups, "generator", 1).values
+    turned = advantages(name, [group[::-1] for group in groups], "generator", 1).values
+    assert [known(group[::-1]) for group in turned] == [pytest.approx(known(group)) for group in straight]
+
+
+@given(EIGHTHS, st.sampled_from(ADVANTAGES))
+def test_the_better_reward_has_the_better_advantage(groups: list[list[float | None]], name: str):
+    for group, own in zip(groups, advantages(name, groups, "generator", 1).values, strict=True):
+        pairs = sorted(zip(known(group), known(own), strict=True))
+        assert [value for _, value in pairs] == sorted(known(own))
+
+
 @given(REWARDS, st.sampled_from(ADVANTAGES))
 def test_advantages_keep_the_shape_of_the_rewards(groups: list[list[float | None]], name: str):
     made = advantages(name, groups, "generator", 1)
@@ -114,5 +176,5 @@ def test_group_std_gives_an_informative_group_unit_variance(groups: list[list[fl
 
 
 def test_an_unknown_advantage_names_the_nearest():
-    with pytest.raises(UnknownName, match="did you mean 'group_std'"):
+    with pytest.raises(UnknownName, match="advantage 'group_sdt', did you mean 'group_std'"):
         advantages("group_sdt", [(1.0,)], "generator", 1)

@@ -7,6 +7,8 @@ from functools import partial
 from math import sqrt
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from selfplay.errors import UnknownName
 from selfplay.game.rewards import (
@@ -83,6 +85,11 @@ def test_progressive_pays_the_discriminator_failures_times_validity(valid: int, 
     assert pays_suite("progressive", suite(valid, invalid, passed=8)) == pytest.approx(reward)
 
 
+def test_progressive_pays_a_suite_nothing_where_the_program_that_it_read_never_ran():
+    turn = TurnOutcome(1, (CaseOutcome(True),), 0, 2)
+    assert pays_suite("progressive", SuiteOutcome((turn,))) == 0
+
+
 def test_progressive_pays_a_suite_without_cases_nothing():
     assert pays_suite("progressive", suite(0)) == 0
 
@@ -103,6 +110,21 @@ def test_shifted_pays_a_perfect_program_a_half_and_one_that_does_not_load_minus_
     assert pays("shifted", program(baseline=verdicts(2, 2))) == 0.5
     assert pays("shifted", ProgramOutcome(False, True, baseline=("not_collected",))) == -0.5
     assert pays("shifted", ProgramOutcome(False, False)) == -0.5
+
+
+def test_shifted_pays_nothing_either_way_without_cases():
+    assert pays("shifted", program()) == 0
+
+
+def test_shifted_pays_no_verdict_of_a_program_that_does_not_load():
+    assert pays("shifted", ProgramOutcome(False, True, baseline=verdicts(2, 2))) == -0.5
+
+
+@given(st.integers(0, 6), st.integers(0, 6), st.integers(0, 6), st.integers(0, 6))
+def test_shifted_pays_suites_between_all_invalid_and_every_case_a_bug(valid: int, invalid: int, caught: int, bad: int):
+    reward = pays_suite("shifted", suite(valid, invalid, caught=min(caught, valid), unreadable=bad))
+    assert reward is not None
+    assert -0.6 <= reward <= 1 + 1e-9
 
 
 @pytest.mark.parametrize(
@@ -131,6 +153,14 @@ def test_fractional_counts_right_tests_only():
 
 def test_fractional_pays_the_share_of_written_cases_that_catch_a_bug():
     assert pays_suite("fractional", suite(3, 1, caught=1, unreadable=1)) == 0.2
+
+
+def test_fractional_pays_nothing_without_tests():
+    assert pays("fractional", program()) == 0
+
+
+def test_fractional_pays_a_suite_that_wrote_nothing_nothing():
+    assert pays_suite("fractional", SuiteOutcome(())) == 0
 
 
 @pytest.mark.parametrize(("passed", "reward"), [(4, 1.0), (3, 0.0), (0, 0.0)])
@@ -177,6 +207,11 @@ def test_adversarial_pays_nothing_without_code_or_any_test():
     assert pays("adversarial", program()) == 0
 
 
+@pytest.mark.parametrize(("baseline", "exam"), [("infra_error", "passed"), ("passed", "infra_error")])
+def test_adversarial_pays_nobody_for_half_of_what_was_asked(baseline: Verdict, exam: Verdict):
+    assert pays("adversarial", program((baseline,), (exam,))) is None
+
+
 def test_a_valid_case_earns_its_weight_and_its_kills():
     case = CaseOutcome(True, killed=(True, False, True, False))
     assert pays_turn(case, asked=1) == pytest.approx(0.6 + 0.5)
@@ -212,6 +247,7 @@ def test_unreadable_tests_enlarge_the_denominator():
 
 def test_an_empty_turn_earns_nothing():
     assert pays_turn() == 0
+    assert pays_turn(asked=0) == 0
 
 
 def test_each_turn_is_paid_for_its_own_cases():
@@ -223,6 +259,16 @@ def test_novel_kills_pays_nothing_for_a_kill_that_the_baseline_makes():
     case = CaseOutcome(True, killed=(True, True, False, False), killed_by_baseline=(True, False, True, False))
     assert pays_turn(case, asked=1, name="novel_kills") == pytest.approx(0.6 + 1 / 4)
     assert pays_turn(case, asked=1) == pytest.approx(0.6 + 2 / 4)
+
+
+def test_novel_kills_pays_the_kill_of_what_the_baseline_misses_and_no_miss():
+    assert pays_turn(CaseOutcome(True, killed=(True,), killed_by_baseline=(False,)), name="novel_kills") == 0.8
+    assert pays_turn(CaseOutcome(True, killed=(True,), killed_by_baseline=(True,)), name="novel_kills") == 0.3
+
+
+def test_kills_that_are_not_aligned_with_the_baselines_are_an_error():
+    with pytest.raises(ValueError, match="shorter"):
+        pays_turn(CaseOutcome(True, killed=(True, True), killed_by_baseline=(False,)), name="novel_kills")
 
 
 def test_a_rules_weight_can_be_changed():
@@ -297,6 +343,85 @@ def test_every_rule_prefers_the_better_program(name: str):
     assert (pays(name, good) or 0) > (pays(name, bad) or 0)
 
 
+# what holds for every rule
+
+SEEN: list[Verdict] = ["passed", "failed", "error", "timeout", "not_collected", "infra_error"]
+VERDICTS = st.lists(st.sampled_from(SEEN), max_size=5).map(tuple)
+PROGRAMS = st.builds(ProgramOutcome, st.booleans(), st.booleans(), VERDICTS, VERDICTS, VERDICTS)
+CASES = st.tuples(st.booleans(), st.booleans(), st.lists(st.tuples(st.booleans(), st.booleans()), max_size=3)).map(
+    lambda c: CaseOutcome(c[0], c[1], tuple(kill for kill, _ in c[2]), tuple(old for _, old in c[2]))
+)
+
+
+@pytest.mark.parametrize("name", RULES)
+@given(outcome=PROGRAMS)
+def test_no_program_earns_more_than_one_that_passes_everything(name: str, outcome: ProgramOutcome):
+    passed: Verdicts = ("passed",)
+    assert (pays(name, outcome) or 0) <= (pays(name, program(passed, passed, passed)) or 0) + 1e-9
+
+
+@pytest.mark.parametrize("name", RULES)
+@given(outcome=PROGRAMS)
+def test_the_order_of_verdicts_changes_no_reward(name: str, outcome: ProgramOutcome):
+    turned = replace(
+        outcome, baseline=outcome.baseline[::-1], exam=outcome.exam[::-1], well_formed=outcome.well_formed[::-1]
+    )
+    assert pays(name, turned) == pays(name, outcome)
+
+
+@pytest.mark.parametrize("name", RULES)
+@given(outcome=PROGRAMS, collected=st.booleans())
+def test_a_turn_without_code_or_with_code_that_does_not_load_earns_least(
+    name: str, outcome: ProgramOutcome, collected: bool
+):
+    least = -0.5 if name == "shifted" else 0
+    assert pays(name, replace(outcome, has_code=False, collected=collected)) == least
+    assert pays(name, replace(outcome, has_code=True, collected=False)) in (least, None)
+
+
+@pytest.mark.parametrize("name", ["adversarial", "novel_kills", "deepcoder"])
+@given(outcome=PROGRAMS)
+def test_no_wrong_program_is_paid_in_full(name: str, outcome: ProgramOutcome):
+    wrong = replace(outcome, exam=(*outcome.exam, "failed"))
+    assert (pays(name, wrong) or 0) < 1
+
+
+@pytest.mark.parametrize("name", RULES)
+@given(exam=st.lists(st.sampled_from(SEEN[:4]), min_size=1, max_size=5), place=st.integers(0, 4))
+def test_a_failed_case_that_passes_instead_never_costs_a_program(name: str, exam: list[Verdict], place: int):
+    better: list[Verdict] = [*exam]
+    better[place % len(exam)] = "passed"
+    before, after = (pays(name, program((), tuple(each), tuple(each))) or 0 for each in (exam, better))
+    assert after >= before
+
+
+@pytest.mark.parametrize("name", ["adversarial", "novel_kills"])
+@given(cases=st.lists(CASES, max_size=4), asked=st.integers(0, 4))
+def test_a_turn_earns_between_nothing_and_a_kill_of_every_target_for_each_case(
+    name: str, cases: list[CaseOutcome], asked: int
+):
+    reward = pays_turn(*cases, asked=asked, name=name)
+    assert reward is not None
+    assert 0 <= reward <= 1.6
+
+
+@pytest.mark.parametrize("name", ["adversarial", "novel_kills"])
+@given(cases=st.lists(CASES, max_size=4))
+def test_a_turn_of_invalid_cases_earns_nothing_whatever_they_kill(name: str, cases: list[CaseOutcome]):
+    assert pays_turn(*(replace(case, valid=False) for case in cases), asked=4, name=name) == 0
+
+
+@given(cases=st.lists(CASES, max_size=4))
+def test_novel_kills_never_pays_more_than_adversarial(cases: list[CaseOutcome]):
+    assert (pays_turn(*cases, name="novel_kills") or 0) <= (pays_turn(*cases) or 0)
+
+
+@given(case=CASES, held=st.integers(1, 8))
+def test_a_case_that_one_more_suite_holds_is_never_worth_more(case: CaseOutcome, held: int):
+    one, more = (pays_turn(replace(case, shared=count), asked=1) or 0 for count in (held, held + 1))
+    assert one >= more
+
+
 def test_an_unknown_rule_names_the_nearest():
-    with pytest.raises(UnknownName, match="did you mean 'progressive'"):
+    with pytest.raises(UnknownName, match="reward rule 'progresive', did you mean 'progressive'"):
         get_rule("progresive")

@@ -182,3 +182,10 @@ def test_tests_are_validated_against_a_solution() -> None:
 def test_the_entry_point_is_the_function_that_the_tests_call() -> None:
     code = f"{ADD}\ndef helper(): return 0"
     assert execute_tests(code, "assert add(1, 2) == 3").passed == 1
+
+
+def test_execute_tests_gives_values_where_they_are_asked_for() -> None:
+    [detail] = execute_tests(ADD, "assert add(2, 2) == 5", values=True).details
+    assert (detail.returned, detail.expected) == ("returned 4", "returned 5")
+    [detail] = execute_tests(ADD, "assert add(2, 2) == 5").details
+    assert (detail.returned, detail.expected) == ("", "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
+from random import Random
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from selfplay.cases.case import Case
 from selfplay.cases.values import encode, load
 from selfplay.game.problems import Problem
 from selfplay.judging.admission import Admission, admit, identity, samples_of, screen
-from selfplay.judging.strength import Earlier
+from selfplay.judging.strength import Earlier, is_exact
 from selfplay.reading import Reading, read_cases
 from tests.cases.python_terms import term_text
 
@@ -126,6 +127,16 @@ def test_a_case_is_measured_at_the_place_that_it_looks_at() -> None:
     assert reasons(["f(1)[1] == 6.0"], [1e6, 6.0]) == [""]
 
 
+def test_a_relation_is_measured_at_the_places_that_it_looks_at() -> None:
+    assert reasons([relation("f0[1] < 6.5", 1)], [1e6, 6.0]) == ["vacuous"]
+    assert reasons([relation("f0[1] == 6.0", 1)], [1e6, 6.0]) == [""]
+
+
+@pytest.mark.parametrize(("operator", "view", "exact"), [("==", (), True), ("==", ("len",), False), ("!=", (), False)])
+def test_a_case_is_exact_that_expects_one_whole_value(operator: str, view: tuple[str, ...], exact: bool) -> None:
+    assert is_exact(Case("t", "", call_text([1]), operator, "5", view)) is exact
+
+
 def test_samples_that_are_the_right_value_say_nothing() -> None:
     assert reasons(["f(1) in [5, 100]"], 5, [5, 5.0]) == [""]
 
@@ -146,6 +157,33 @@ def test_a_wider_exception_is_a_duplicate_and_a_narrower_one_is_not() -> None:
     assert found(exceptional("Exception"), exceptional("LookupError"), exceptional("KeyError")) == ["", "", ""]
 
 
+def test_exceptions_of_a_program_s_own_are_compared_by_name() -> None:
+    ran = {call_text([1]): Execution("raised", exception=("MyError", "Exception"))}
+
+    def found(*cases: Case) -> list[str]:
+        return [refusal.reason if refusal else "" for refusal in admit(PROBLEM, cases, ran).refusals]
+
+    assert found(exceptional("MyError"), exceptional("MyError")) == ["", "duplicate"]
+    assert found(exceptional("MyError"), exceptional("MyError", "OtherError")) == ["", "duplicate"]
+    assert found(exceptional("MyError", "OtherError"), exceptional("MyError")) == ["", ""]
+    assert found(exceptional("MyError", "int"), exceptional("MyError")) == ["", ""]
+
+
+def test_of_two_cases_on_printed_numbers_the_finer_one_says_more() -> None:
+    def printed(tolerance: float) -> Case:
+        return Case("t", f"within {tolerance}", "1", "stdout", "2.0", tolerance=(0.0, tolerance))
+
+    ran = {"1": Execution("returned", "2.0")}
+    for order, expected in (
+        ((0.1, 0.01, 0.1), ["", "", "duplicate"]),
+        ((0.01, 0.1), ["", "duplicate"]),
+        ((0.1, 0.1), ["", "duplicate"]),
+        ((0.1, 0.01, 0.05), ["", "", "duplicate"]),
+    ):
+        found = admit(PROBLEM, [printed(tolerance) for tolerance in order], ran)
+        assert [refusal.reason if refusal else "" for refusal in found.refusals] == expected
+
+
 def relation(expression: str, *calls: int) -> Case:
     texts = [call_text([call]) for call in calls]
     return Case("t", expression, texts[0], "satisfies", term_text(expression), further=tuple(texts[1:]))
@@ -156,6 +194,40 @@ def test_a_relation_between_known_values_states_nothing_more() -> None:
     assert reasons([relating, "f(1) == 5", "f(2) == 5"], 5) == ["", "", ""]
     assert reasons(["f(1) == 5", "f(2) == 5", relating], 5) == ["", "", "duplicate"]
     assert reasons(["f(1) == 5", relating], 5) == ["", ""]
+
+
+def test_a_relation_of_three_calls_is_tried_at_each_of_them() -> None:
+    assert reasons([relation("f0 == 5 and f1 == 5 and f2 == 5", 1, 2, 3)], 5) == [""]
+    two = relation("f0 == 5 and f1 == 5", 1, 2)
+    assert reasons([two, relation("f0 == 5 and f1 == 5 and f2 == 5", 1, 2, 3)], 5) == ["", ""]
+    assert reasons([relation("f0 == 5 and f1 == 5 and f2 == 5", 1, 2, 3), two], 5) == ["", ""]
+
+
+def test_places_that_relations_name_are_tried_in_long_results() -> None:
+    cases = [relation("f0[137] == 137", 1), relation("f0[138] == 138", 1), relation("f0[-2] == 498", 1)]
+    earlier, ran = Earlier(cases, SIGNATURE), [Execution("returned", encode(list(range(500))))]
+    assert [earlier.adds(case, ran) for case in cases] == [True] * 3
+    assert [earlier.adds(case, ran) for case in cases] == [False] * 3
+
+
+@pytest.mark.parametrize("listed", ["[1000, 5]", "(1000, 5)", "{1000, 5}", "frozenset({1000, 5})"])
+def test_a_value_that_an_earlier_case_lets_pass_is_tried_whatever_holds_it(listed: str) -> None:
+    cases = [read_cases(f"assert {test}", "f", SIGNATURE).cases[0] for test in (f"f(1) in {listed}", "f(1) == 5")]
+    earlier, ran = Earlier(cases, SIGNATURE), [Execution("returned", "5")]
+    assert [earlier.adds(case, ran) for case in cases] == [True, True]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_case_that_was_admitted_adds_nothing_the_second_time(seed: int) -> None:
+    tests = ["f(1) == 5", "f(1) > 4", "f(1) in [5, 7]", "f(1) != 6", "round(f(1)) == 5", "f(1) < 6", "f(2) == 5"]
+    Random(seed).shuffle(tests)
+    cases = [read_cases(f"assert {test}", "f", SIGNATURE).cases[0] for test in tests]
+    earlier, ran = Earlier(cases, SIGNATURE), [Execution("returned", "5")]
+    first = [earlier.adds(case, ran) for case in cases]
+    assert first[0]
+    assert not any(earlier.adds(case, ran) for case in cases)
+    exact = tests.index("f(1) == 5")
+    assert not any(first[n] for n in range(exact + 1, len(tests)) if tests[n] != "f(2) == 5")
 
 
 def test_a_relation_that_most_outputs_satisfy_is_vacuous() -> None:
@@ -205,6 +277,9 @@ def approx(expected: object, absolute: float, relative: float = 0.0) -> Case:
     [
         ([1e6, 6.0], 10_000.0, False),
         ([1e6, 6.0], 0.05, True),
+        ((1e6, 6.0), 10_000.0, False),
+        ((1e6, 6.0), 0.05, True),
+        (float("nan"), 0.015, False),
         ([1e6, 1e7], 10_000.0, True),
         ({"a": 1e6, "b": [0.0]}, 1.0, False),
         ({1e6: 0.0}, 1.0, False),

@@ -19,6 +19,7 @@ from selfplay.game.players import ByteChat, Completion, Request, Sampling
 from selfplay.learning.policy import Policy
 from selfplay.learning.policy.draw import pick, turn_seed, uniforms
 from selfplay.learning.policy.protocol import Bounds, Rows, Snapshot, State
+from selfplay.run.adapters import UNKNOWN
 
 IDS = ByteChat.end + 1
 
@@ -30,14 +31,14 @@ class BigramTrainer:
         self.bounds, self.device = Bounds(1e-4, sys.maxsize), torch.device("cpu")
         noise = torch.Generator().manual_seed(0)
         self.tables = {role: torch.randn(IDS, IDS, generator=noise).requires_grad_() for role in ROLES}
-        self.base = torch.zeros(IDS, IDS)
+        self.untrained, self.base = torch.zeros(IDS, IDS), UNKNOWN
         self.rate, self.factors = rate, dict.fromkeys(ROLES, 1.0)
 
     @torch.no_grad()
     def logprobs(
         self, role: Role | None, rows: Rows, temperature: float, weights: Snapshot | None = None
     ) -> tuple[Tensor, Tensor]:
-        table = self.base if role is None else self.tables[role] if weights is None else weights["table"]
+        table = self.untrained if role is None else self.tables[role] if weights is None else weights["table"]
         return _logprobs(table, rows, temperature)
 
     def accumulate(
@@ -67,14 +68,14 @@ class BigramTrainer:
         return {"table": self.tables[role].detach().clone()}
 
     def digest(self, role: Role | None) -> str:
-        table = self.base if role is None else self.tables[role]
+        table = self.untrained if role is None else self.tables[role]
         return hashlib.sha256(table.detach().numpy().tobytes()).hexdigest()
 
     def save(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         torch.save(self.state(), folder / "tables.pt")
 
-    def load(self, folder: Path) -> None:
+    def load(self, folder: Path, roles: Sequence[Role] = ROLES) -> None:
         self.load_state(torch.load(folder / "tables.pt", weights_only=True))
 
     def state(self) -> State:

@@ -164,6 +164,19 @@ def test_without_an_adversary_no_suite_is_written_and_only_the_generator_learns(
     assert all(record["suites"] == [] for record in memory.episode_records)
 
 
+def test_a_golden_exam_stands_in_for_the_adversary_and_nothing_of_it_is_trained() -> None:
+    memory, _ = run(adversary="golden")
+    assert [step["role"] for step in memory.steps] == ["generator"]
+    assert all(len(record["suites"]) == 1 for record in memory.episode_records)
+    assert all(
+        not turn["ids"]
+        for record in memory.episode_records
+        for turn in record["turns"]
+        if turn["role"] == "discriminator"
+    )
+    assert memory.steps[0]["validity"] > 0.5
+
+
 def test_a_frozen_adversary_writes_suites_and_never_learns() -> None:
     memory, _ = run(adversary="frozen")
     assert [step["role"] for step in memory.steps] == ["generator"]

@@ -14,9 +14,11 @@ import torch
 
 from selfplay.game.episode import ROLES, Role
 from selfplay.game.players import Sampling
-from selfplay.learning.policy import Policy, PolicySettings, open_policy, swap
+from selfplay.learning.policy import Policy, PolicySettings, hf, open_policy, swap
 from selfplay.learning.policy.errors import PolicyError
 from selfplay.learning.policy.protocol import Rows
+from selfplay.learning.policy.settings import EMBEDDED
+from selfplay.run.adapters import Base, base_of
 from tests.learning.conftest import build_model, make_policy, request, rows, stir, trainer
 
 IDS = torch.tensor([[5, 9, 17, 30, 11]])
@@ -174,10 +176,33 @@ def test_a_state_goes_through_a_file_and_training_goes_on_bit_for_bit(
     assert other.trainer.digest("generator") == policy.trainer.digest("generator")
 
 
-def test_a_saved_adapter_names_its_base(model_folder: Path, tmp_path: Path) -> None:
+def test_a_saved_adapter_names_its_base_without_a_path(model_folder: Path, tmp_path: Path) -> None:
     open_policy(model_folder, device="cpu").save(tmp_path)
-    config = json.loads((tmp_path / "adapters" / "generator" / "adapter_config.json").read_text())
-    assert config["base_model_name_or_path"] == str(model_folder)
+    saved = tmp_path / "adapters" / "generator"
+    config, base = (json.loads((saved / name).read_text()) for name in ("adapter_config.json", "base.json"))
+    assert config["base_model_name_or_path"] == base["name"] == model_folder.name
+    assert base["digest"] == base_of("any", model_folder).digest
+
+
+def test_the_embedded_player_is_the_same_base_wherever_it_lies(tmp_path: Path) -> None:
+    shutil.copytree(EMBEDDED, tmp_path / "copy")
+    assert hf.base(EMBEDDED).name == "embedded"
+    assert hf.base(tmp_path / "copy") == Base("copy", hf.base(EMBEDDED).digest)
+
+
+def test_one_role_alone_can_be_read(policy: Policy, tokenizer: Any, tmp_path: Path) -> None:
+    policy.save(tmp_path)
+    shutil.rmtree(tmp_path / "adapters" / "discriminator")
+    other = make_policy(build_model(), tokenizer, PolicySettings(rank=4, alpha=8), seed=9)
+    before = other.trainer.digest("discriminator")
+    other.load_adapters(tmp_path / "adapters", ("generator",))
+    assert other.trainer.digest("generator") == policy.trainer.digest("generator")
+    assert other.trainer.digest("discriminator") == before
+
+
+def test_every_move_of_the_weights_is_counted(policy: Policy) -> None:
+    one_step(policy)
+    assert policy.moves == {"generator": 1, "discriminator": 0}
 
 
 def test_a_folder_without_a_tokenizer_is_named(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from selfplay.config import configure
 from selfplay.game.episode import ROLES
 from selfplay.game.players import Sampling
 from selfplay.learning import loop, setup
+from selfplay.learning.evaluation import evaluate, record_opponent
 from selfplay.learning.policy import Policy, PolicyError, PolicySettings
 from selfplay.learning.policy.protocol import Sampler, Trainer
 from selfplay.learning.ranks import Ranks
@@ -197,10 +198,11 @@ def test_a_steps_figures_are_the_same_whether_or_not_an_evaluation_came_before()
         made, memory = configure(SMALL), Memory()
         judge = setup.open_judge(made)
         try:
-            run = loop.open_run(made, memory, Ranks(), judge)
+            run = setup.open_run(made, memory, Ranks(), judge)
             if evaluated:
-                loop._evaluate(run, loop._record_opponent(run), "before")
-            loop.train_step(run, loop.planned_steps(made)[0], total=2)
+                run.state.opponent = record_opponent(run)
+                evaluate(run)
+            loop.train_step(run, run.state.plan[0])
         finally:
             judge.close()
         [metrics] = memory.steps

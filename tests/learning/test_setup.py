@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,8 +13,12 @@ from selfplay.box import local
 from selfplay.box.tiers import Tier, TierTooLow, require_tier
 from selfplay.config import configure
 from selfplay.errors import SelfplayError
+from selfplay.game.episode import ROLES
 from selfplay.learning import setup
+from selfplay.learning.policy import Policy, PolicySettings
+from selfplay.run.adapters import AdapterError, Base, write_base
 from selfplay.run.recorders import Memory
+from tests.learning.conftest import build_model, make_policy
 
 
 def weaker(hello: object, jail: bool = True) -> Tier:
@@ -127,3 +132,29 @@ def test_of_the_embedded_player_nothing_is_told() -> None:
     setup.open_player(configure(), told)
     assert not told.facts
     assert not told.said
+
+
+def test_a_policy_begins_on_what_another_learnt(policy: Policy, tokenizer: Any, tmp_path: Path) -> None:
+    policy.save(tmp_path)
+    other = make_policy(build_model(), tokenizer, PolicySettings(rank=4, alpha=8), seed=9)
+    setup.begin_on(other, str(tmp_path), lambda text: None)
+    for role in ROLES:
+        assert other.trainer.digest(role) == policy.trainer.digest(role)
+
+
+def test_a_role_without_an_adapter_begins_fresh_and_it_is_said(policy: Policy, tokenizer: Any, tmp_path: Path) -> None:
+    policy.save(tmp_path)
+    other = make_policy(build_model(), tokenizer, PolicySettings(rank=4, alpha=8), seed=9)
+    before, said = other.trainer.digest("discriminator"), list[str]()
+    setup.begin_on(other, str(tmp_path / "adapters" / "generator"), said.append)
+    assert other.trainer.digest("discriminator") == before
+    assert other.trainer.digest("generator") == policy.trainer.digest("generator")
+    assert "the discriminator begins fresh" in said[-1]
+
+
+def test_adapters_of_another_base_are_refused(policy: Policy, tmp_path: Path) -> None:
+    policy.save(tmp_path)
+    for role in ROLES:
+        write_base(tmp_path / "adapters" / role, Base("another", "a" * 64))
+    with pytest.raises(AdapterError, match="was trained on another"):
+        setup.begin_on(policy, str(tmp_path), lambda text: None)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import astuple
+from itertools import combinations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from selfplay.match.intervals import (
     Estimate,
@@ -91,3 +94,13 @@ def test_the_change_of_distinctness_is_the_difference_of_the_shares() -> None:
     assert distinct_change(before, before) == Estimate(0.0, 0.0, 0.0)
     assert distinct_change(before, after).value == distinct_share(after).value - distinct_share(before).value
     assert math.isnan(distinct_change([[]], after[:1]).value)
+
+
+@given(
+    st.integers(1, 8).flatmap(lambda n: st.tuples(st.lists(st.booleans(), min_size=n, max_size=n), st.integers(1, n)))
+)
+def test_pass_at_k_is_the_share_of_all_choices_of_k_that_hold_a_right_one(drawn: tuple[list[bool], int]) -> None:
+    right, k = drawn
+    choices = list(combinations(right, k))
+    share = sum(map(any, choices)) / len(choices)
+    assert pass_at_k(sum(right), len(right), k) == pytest.approx(share)

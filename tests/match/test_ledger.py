@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from selfplay.box.local import LocalBox
 from selfplay.game.episode import TurnKey
@@ -16,7 +18,7 @@ from selfplay.game.phases import Step
 from selfplay.game.players import Sampling, ScriptedPlayer
 from selfplay.game.problems import Contract, Problem, StdinTest
 from selfplay.game.prompts import Prompts
-from selfplay.game.rewards import get_rule
+from selfplay.game.rewards import RULES, get_rule
 from selfplay.game.rollout import Table, play
 from selfplay.judging.judge import Judge
 from selfplay.match.examine import examine
@@ -24,6 +26,7 @@ from selfplay.match.ledger import LedgerError, from_json, records, to_json
 from selfplay.match.record import Match
 from selfplay.match.score import score
 from selfplay.mutation.bank import MutantBank
+from tests.match.matches import matches
 
 PROBLEM = Problem(
     "big",
@@ -79,6 +82,54 @@ def test_without_tokens_everything_else_is_kept_and_rewards_are_the_same(match: 
     again = from_json(slim)
     assert score([again], get_rule("novel_kills")) == [again]
     assert records([match], "off") == []
+
+
+def through_json(match: Match) -> Match:
+    return from_json(json.loads(json.dumps(to_json(match))))
+
+
+@given(matches())
+def test_any_match_is_read_back_exactly(match: Match) -> None:
+    assert through_json(match) == match
+
+
+@given(matches(), st.sampled_from(sorted(RULES)), st.sampled_from(sorted(RULES)))
+def test_a_match_that_went_through_json_scores_the_same(match: Match, played: str, asked: str) -> None:
+    (scored,) = score([match], get_rule(played))
+    assert score([through_json(scored)], get_rule(asked)) == score([match], get_rule(asked))
+
+
+@given(matches())
+def test_a_chain_from_outside_and_what_is_known_of_a_program_are_kept(match: Match) -> None:
+    outside = replace(match.chains[0], correct=True, greedy=True, reward=0.1 + 0.2, advantages=(None, -0.0, 1e-300))
+    read = replace(match, outside=outside, outside_verdicts=match.programs[0])
+    assert through_json(read) == read
+    assert through_json(match).outside is None
+
+
+@given(matches())
+def test_one_schema_holds_for_all_matches(match: Match) -> None:
+    found: dict[str, set[str]] = {}
+    for scored in (match, *(score([match], RULES["adversarial"]))):
+        for where, kind in kinds(to_json(scored)):
+            found.setdefault(where, set()).add(kind)
+    assert all(len(own) == 1 for own in found.values())
+
+
+@pytest.mark.parametrize("number", [99, "0", None])
+def test_a_record_that_numbers_a_turn_it_does_not_hold_is_refused(match: Match, number: object) -> None:
+    record = to_json(match)
+    record["chains"][0]["turns"] = [number]
+    with pytest.raises(LedgerError, match="not the record of a match"):
+        from_json(record)
+
+
+@pytest.mark.parametrize("name", ["schema", "step", "problem", "chains", "suites", "turns", "cases", "own", "targets"])
+def test_a_record_that_lacks_a_part_is_refused(match: Match, name: str) -> None:
+    record = to_json(match)
+    del record[name]
+    with pytest.raises(LedgerError):
+        from_json(record)
 
 
 def test_a_turn_that_branches_share_is_written_once(match: Match) -> None:

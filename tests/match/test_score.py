@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from selfplay.box.local import LocalBox
 from selfplay.cases.case import Case, Refusal, Verdict
@@ -14,13 +17,14 @@ from selfplay.game.phases import Step
 from selfplay.game.players import Sampling, ScriptedPlayer
 from selfplay.game.problems import Problem
 from selfplay.game.prompts import Prompts
-from selfplay.game.rewards import get_rule
+from selfplay.game.rewards import RULES, get_rule
 from selfplay.game.rollout import Table, play
 from selfplay.judging.judge import Judge
 from selfplay.judging.turns import WrittenTurn
 from selfplay.match.examine import examine
-from selfplay.match.record import Chain, Match, Suite, Target
-from selfplay.match.score import score, suite_outcomes
+from selfplay.match.record import Chain, Match, Row, Suite, Target
+from selfplay.match.score import program_outcome, score, suite_outcomes
+from tests.match.matches import JUDGED, matches
 
 PROBLEM = Problem("p", "", "f", "def f(n: int) -> int:", ())
 BASE, EDGE, WRONG = (Case(name, name, name, "==", name) for name in ("base", "edge", "wrong"))
@@ -86,6 +90,123 @@ def test_scoring_under_one_rule_leaves_nothing_for_the_next() -> None:
     match = group({"right": RIGHT, "wrong": MISSED})
     twice = score(score([match], get_rule("progressive")), get_rule("adversarial"))
     assert twice == score([match], get_rule("adversarial"))
+
+
+def paid(match: Match, name: str) -> Match:
+    (scored,) = score([match], get_rule(name))
+    return scored
+
+
+NAMES = st.sampled_from(sorted(RULES))
+
+
+@given(matches(), NAMES)
+def test_every_turn_of_a_suite_has_a_reward_and_nothing_else_changes(match: Match, name: str) -> None:
+    scored = paid(match, name)
+    assert [len(suite.rewards) for suite in scored.suites] == [len(suite.turns) for suite in match.suites]
+    chains = tuple(replace(chain, reward=None) for chain in scored.chains)
+    assert replace(scored, chains=chains, suites=tuple(replace(s, rewards=()) for s in scored.suites)) == match
+
+
+@given(matches(), NAMES)
+def test_rewards_do_not_depend_on_the_order_of_suites(match: Match, name: str) -> None:
+    straight, turned = paid(match, name), paid(replace(match, suites=match.suites[::-1]), name)
+    assert generator(turned) == generator(straight)
+    assert [suite.rewards for suite in turned.suites[::-1]] == [suite.rewards for suite in straight.suites]
+
+
+@given(matches(), NAMES)
+def test_rewards_do_not_depend_on_the_order_of_chains(match: Match, name: str) -> None:
+    last = len(match.chains) - 1
+    other = replace(
+        match,
+        chains=match.chains[::-1],
+        programs=match.programs[::-1],
+        suites=tuple(replace(suite, reads=last - suite.reads) for suite in match.suites),
+    )
+    straight, turned = paid(match, name), paid(other, name)
+    assert generator(turned)[::-1] == generator(straight)
+    if len({chain.code.source for chain in match.chains}) == len(
+        match.chains
+    ):  # equal sources are one target: the first
+        assert [suite.rewards for suite in turned.suites] == [pytest.approx(suite.rewards) for suite in straight.suites]
+
+
+@given(matches(), NAMES)
+def test_programs_that_did_the_same_earn_the_same(match: Match, name: str) -> None:
+    copied = replace(match, chains=(*match.chains, match.chains[0]), programs=(*match.programs, match.programs[0]))
+    first, *_, copy = generator(paid(copied, name))
+    assert copy == first
+
+
+@given(matches(JUDGED), st.sampled_from(["adversarial", "novel_kills", "fractional", "deepcoder"]), st.data())
+def test_what_programs_do_on_refused_cases_changes_no_reward(match: Match, name: str, data: st.DataObject) -> None:
+    counting = len({*match.baseline, *match.admitted})
+
+    def other(row: Row) -> Row:
+        return (*row[:counting], *(data.draw(st.sampled_from(JUDGED)) for _ in row[counting:]))
+
+    changed = paid(replace(match, programs=tuple(map(other, match.programs))), name)
+    assert generator(changed) == generator(paid(match, name))
+    assert [suite.rewards for suite in changed.suites] == [suite.rewards for suite in paid(match, name).suites]
+
+
+@given(matches(JUDGED), st.sampled_from(["adversarial", "novel_kills", "deepcoder"]))
+def test_no_wrong_program_is_credited_as_a_right_one(match: Match, name: str) -> None:
+    counting = (*match.baseline, *match.admitted)
+    for chain, row in zip(paid(match, name).chains, match.programs, strict=True):
+        right = bool(counting) and chain.code.source is not None and set(match.on(row, counting)) == {"passed"}
+        assert chain.reward is not None
+        assert (chain.reward == pytest.approx(1)) == right
+
+
+@given(matches(JUDGED), NAMES)
+def test_a_suite_without_a_case_that_counts_earns_no_more_than_silence_under_ours(match: Match, name: str) -> None:
+    for suite, before in zip(paid(match, name).suites, match.suites, strict=True):
+        if get_rule(name).per_turn and not before.admitted:
+            assert set(suite.rewards) == {0}
+
+
+@given(matches(), NAMES)
+def test_one_more_target_that_nobody_kills_never_raises_a_reward(match: Match, name: str) -> None:
+    alive: Row = ("passed",) * len({*match.baseline, *match.admitted})
+    rest: Row = (None,) * (len(match.cases) - len(alive))
+    more = paid(replace(match, targets=(*match.targets, Target("paid", "alive", alive + rest))), name)
+    for one, other in zip(paid(match, name).suites, more.suites, strict=True):
+        for before, after in zip(one.rewards, other.rewards, strict=True):
+            assert (before is None and after is None) or (after or 0) <= (before or 0) + 1e-9
+
+
+@given(matches())
+def test_outcomes_hold_each_case_as_often_as_it_was_written(match: Match) -> None:
+    for outcome, suite in zip(suite_outcomes(match), match.suites, strict=True):
+        assert [len(turn.cases) for turn in outcome.turns] == [len(turn.cases) for turn in suite.turns]
+        assert outcome.written == suite.written
+        fresh = [case.fresh for case in outcome.cases]
+        assert sum(fresh) == len({case.key for case in suite.cases})
+        assert all(case.fresh for case in outcome.cases if case.valid)
+        assert all(1 <= case.shared <= len(match.suites) for case in outcome.cases)
+
+
+def test_a_suite_that_reads_a_chain_from_outside_catches_nobody() -> None:
+    match = group({"wrong": MISSED})
+    outside = replace(match, suites=tuple(replace(suite, reads=-1) for suite in match.suites))
+    assert [case.program_failed for case in suite_outcomes(match)[0].cases] == [True, False]
+    assert [case.program_failed for case in suite_outcomes(outside)[0].cases] == [None, None]
+    assert suite_outcomes(outside)[0].program == ()
+
+
+def test_kills_of_the_baseline_are_those_of_the_problems_own_cases_alone() -> None:
+    hopeless: tuple[Verdict, Verdict, Verdict] = ("error", "passed", "passed")
+    [suite] = suite_outcomes(group({"missed": MISSED, "hopeless": hopeless}))
+    assert suite.turns[0].cases[0].killed == (True, False)
+    assert suite.turns[0].cases[0].killed_by_baseline == (False, True)
+
+
+def test_a_program_that_nothing_was_run_on_counts_as_loaded() -> None:
+    match = replace(group({"silent": RIGHT}), programs=((None, None, None),))
+    assert program_outcome(match, 0).collected
+    assert program_outcome(match, 0).baseline == ()
 
 
 @pytest.fixture(scope="module")

@@ -6,13 +6,17 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import given
 
 from selfplay.box.local import LocalBox
 from selfplay.game.players import Sampling, ScriptedPlayer
 from selfplay.game.prompts import Prompts
 from selfplay.game.rewards import RULES
 from selfplay.judging.judge import Judge
-from selfplay.match.show import play_and_show
+from selfplay.match.record import Match
+from selfplay.match.score import score
+from selfplay.match.show import play_and_show, sample_text, warnings
+from tests.match.matches import matches
 
 
 @pytest.fixture(scope="module")
@@ -79,3 +83,38 @@ def test_a_last_turn_without_code_is_named(judge: Judge, walk_through: Any) -> N
 def test_a_turn_without_tests_is_named(judge: Judge, walk_through: Any) -> None:
     text = shown(judge, walk_through, discriminator1="It looks fine to me.")
     assert "stage 1 (Informal Reasoning), discriminator: holds no test that can be read" in text
+
+
+@given(matches())
+def test_any_match_has_a_sample_with_every_stage_and_every_test_of_the_suite_that_is_shown(match: Match) -> None:
+    (scored,) = score([match], RULES["novel_kills"])
+    text = sample_text(scored)
+    assert [f"-- stage {stage}," in text for stage in range(1, 6)] == [False, False, True, True, True]
+    tests = text[text.index("-- tests") : text.index("-- rewards")].splitlines()[1:]
+    read = match.suites[:1]
+    assert len(tests) == match.own + sum(len(turn.cases) + len(turn.unread) for suite in read for turn in suite.turns)
+    assert text.count("not admitted: ") == sum(len(turn.refused) for suite in read for turn in suite.turns)
+
+
+@given(matches())
+def test_a_sample_says_what_each_role_earned(match: Match) -> None:
+    (scored,) = score([match], RULES["progressive"])
+    last = sample_text(scored).splitlines()[-1]
+    reward = scored.chains[0].reward
+    assert ("lost to infrastructure" if reward is None else f"generator {reward:.2f}") in last
+    assert ("discriminator -" in last) == (not scored.suites)
+
+
+@given(matches())
+def test_a_turn_that_came_to_nothing_is_warned_of_and_no_other(match: Match) -> None:
+    told = "\n".join(warnings(match, Sampling(max_tokens=4000), "a script", "compact"))
+    turns = match.chains[0].conversation.turns
+    empty = [turn for each in (match.chains[0], *match.suites[:1]) for turn in each.conversation.turns if not turn.text]
+    assert told.count(": empty") == len(empty)
+    assert ("holds no program" in told) == bool(turns[-1].text and not match.chains[0].code.source)
+
+
+def test_what_could_move_a_cursor_is_shown_escaped(judge: Judge, walk_through: Any) -> None:
+    text = shown(judge, walk_through, generator1="up \x1b[1A and away")
+    assert "up \\x1b[1A and away" in text
+    assert "\x1b" not in text

@@ -187,6 +187,7 @@ float(f(0)) in (7.0, False)
 int(f(0)) == 12
 f(0)[0:1:True] == [1]
 f(0)[False:1]
+f(0) not in range(1, 7, 2)
 str((f(0),)) == '(1,)' and str([f(0), (f(0), 2)]) == '[1, (1, 2)]'
 isinstance(frozenset(f(0)), frozenset)
 frozenset(f(0)) == {1, 2}

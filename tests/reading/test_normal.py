@@ -66,3 +66,10 @@ def test_a_conjunction_is_a_case_for_each_part() -> None:
     assert keys("not (f(1) == 2 or f(2) == 3)") == [*keys("f(1) != 2"), *keys("f(2) != 3")]
     assert keys("all(f(i) == i for i in [1, 2])") == [*keys("f(1) == 1"), *keys("f(2) == 2")]
     assert keys("[f(1), f(2)] == [1, 2]") == [*keys("f(1) == 1"), *keys("f(2) == 2")]
+
+
+@pytest.mark.parametrize(
+    "call", ["bool(f(1), 2)", "len(f(1), 2)", "f(1).lower(2)", "f(1).strip(1, 2, 3)", "sorted(f(1), 2)"]
+)
+def test_a_call_with_more_arguments_than_it_takes_is_never_simplified_to_one_that_works(call: str) -> None:
+    assert [*keys(f"not {call}"), *keys(f"{call} == False"), *keys(f"bool({call})")] == []

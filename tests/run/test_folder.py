@@ -3,8 +3,11 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,8 @@ import pytest
 import yaml
 
 from selfplay.config import Config, configure
+from selfplay.run import folder as run_folder
+from selfplay.run.checkpoints import About, listed
 from selfplay.run.folder import RunFolder, RunFolderError, append_lines
 
 
@@ -185,3 +190,102 @@ def test_a_folder_that_one_may_not_enter_is_a_sentence(tmp_path: Path, monkeypat
     monkeypatch.setattr(Path, "stat", denied)
     with pytest.raises(RunFolderError, match="Permission denied"):
         RunFolder(configure({"output_dir": str(tmp_path / "locked" / "run")}))
+
+
+class State:
+    """A state of so many steps."""
+
+    def __init__(self, step: int, evaluated: bool = False) -> None:
+        self.step, self.evaluated = step, evaluated
+
+    def about(self, records: Mapping[str, int]) -> About:
+        return About(self.step, 40, 1, self.evaluated, records=records)
+
+    def save(self, folder: Path) -> None:
+        (folder / "state.json").write_text("{}")
+
+
+def begun(config: Config, steps: int = 1) -> RunFolder:
+    folder = RunFolder(config)
+    for step in range(steps):
+        folder.step({"step": step})
+    return folder
+
+
+def kept(config: Config) -> list[int]:
+    return [made.step for made in listed(Path(config.output_dir))]
+
+
+def test_a_checkpoint_knows_how_much_of_the_records_belongs_to_it(config: Config) -> None:
+    folder = begun(config)
+    folder.keep(State(1), must=True)
+    [made] = listed(Path(config.output_dir))
+    size = (Path(config.output_dir) / "metrics.jsonl").stat().st_size
+    assert made.about.records == {"metrics.jsonl": size, "episodes.jsonl": 0}
+
+
+def test_what_was_recorded_after_a_checkpoint_is_taken_back(config: Config) -> None:
+    folder = begun(config, 2)
+    folder.episodes([{"problem": "a"}])
+    folder.keep(State(2), must=True)
+    [made] = listed(Path(config.output_dir))
+    folder.step({"step": 2})
+    folder.episodes([{"problem": "b"}])
+    folder.keep(State(3), must=True)
+    again = RunFolder(configure({"resume": config.output_dir}))
+    again.rewind(2, made.about.records)
+    assert kept(config) == [2]
+    assert [line["step"] for line in lines(config, "metrics.jsonl")] == [0, 1]
+    again.step({"step": 2})
+    assert [line["step"] for line in lines(config, "metrics.jsonl")] == [0, 1, 2]
+    assert [line["problem"] for line in lines(config, "episodes.jsonl")] == ["a"]
+
+
+def test_checkpoints_are_due_every_so_many_steps_and_where_there_must_be_one(config: Config) -> None:
+    folder = begun(replace(config, save_steps=3, save_total_limit=100))
+    for step in range(1, 9):
+        folder.keep(State(step), must=step == 4)
+    assert kept(config) == [3, 4, 6]
+
+
+def test_by_default_the_next_checkpoint_waits_a_hundred_times_as_long_as_the_last_one_took(
+    config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = iter([0.0, 1.0, 10.0, 10.5, 60.0, 60.6, 70.0, 70.5])  # made; due, begun and done; due; due, begun and done
+    monkeypatch.setattr(run_folder.time, "perf_counter", lambda: next(clock))
+    folder = begun(replace(config, save_total_limit=100))
+    for step in (1, 2, 3):
+        folder.keep(State(step))
+    assert kept(config) == [1, 3]
+
+
+def test_a_folder_that_was_removed_is_named_and_not_made_again(config: Config) -> None:
+    folder = begun(config)
+    shutil.rmtree(config.output_dir)
+    for write in (lambda: folder.step({}), lambda: folder.keep(State(1), must=True)):
+        with pytest.raises(RunFolderError, match="is gone: it was removed or moved while the run was on"):
+            write()
+    assert not Path(config.output_dir).exists()
+
+
+def test_a_full_disk_leaves_the_checkpoint_before(config: Config) -> None:
+    class Large(State):
+        def save(self, folder: Path) -> None:
+            super().save(folder)
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    folder = begun(config)
+    folder.keep(State(1), must=True)
+    with pytest.raises(RunFolderError, match=r"the disk is full: .*checkpoints/2"):
+        folder.keep(Large(2), must=True)
+    assert kept(config) == [1]
+    assert [path.name for path in (Path(config.output_dir) / "checkpoints").iterdir()] == ["1"]
+
+
+def test_a_run_in_a_folder_that_cannot_be_written_is_not_resumed(
+    config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun(config)
+    monkeypatch.setattr("selfplay.run.folder.os.access", lambda path, mode: False)
+    with pytest.raises(RunFolderError, match="cannot be resumed: no permission to write in"):
+        RunFolder(configure({"resume": config.output_dir}))

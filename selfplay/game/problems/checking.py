@@ -21,16 +21,19 @@ def validate_problem(problem: Problem) -> list[str]:
     return [f"{field}: {why}; {action}" for field, why, action in problem_flaws(problem)]
 
 
-def problem_flaws(problem: Problem) -> Flaws:
-    """The same as (field, why, action), for messages that also know the file and the line."""
-    yield from _common_flaws(problem)
+def problem_flaws(problem: Problem, tested: bool = True) -> Flaws:
+    """The same as (field, why, action), for messages that also know the file and the line.
+
+    `tested` False lets a problem come with neither tests nor a reference.
+    """
+    yield from _common_flaws(problem, tested)
     yield from _function_flaws(problem) if problem.kind == "function" else _stdio_flaws(problem)
 
 
-def _common_flaws(problem: Problem) -> Flaws:
+def _common_flaws(problem: Problem, tested: bool) -> Flaws:
     if not problem.description.strip():
         yield "description", "is empty", "say what is asked"
-    if not problem.baseline_tests and problem.reference_solution is None:
+    if tested and not problem.baseline_tests and problem.reference_solution is None:
         yield "baseline_tests", "is empty and there is no reference_solution", "give at least one of the two"
     for name in problem.imports:
         if not name.isidentifier():

@@ -34,26 +34,36 @@ class _Bad(Exception):
     """A field that cannot be used: field, why, action."""
 
 
-def load_problems(source: str | Path) -> tuple[Problem, ...]:
+def load_problems(source: str | Path, tested: bool = True) -> tuple[Problem, ...]:
     """The problems of a file, or of one of SETS by its name.
 
-    A file's problems are checked by reading (`validate_problem`); the package's own are proved by its tests.
-    Raises ProblemError with every flaw: unreadable file, malformed JSON, wrong, missing and unknown fields, two
-    problems with one id, tests or references that cannot be right.
+    A file's problems are checked by reading (`validate_problem`); the package's own are proved by its tests. `tested`
+    False: as `read_problems`. Raises ProblemError with every flaw: unreadable file, malformed JSON, wrong, missing and
+    unknown fields, two problems with one id, tests or references that cannot be right.
     """
     if str(source) in SETS:
         folder = resource("datasets")
-        return tuple(problem for file in SETS[str(source)] for problem in _load(folder / file, check=False))
-    return _load(Path(source), check=True)
+        files = [folder / file for file in SETS[str(source)]]
+        return tuple(problem for file in files for problem in _read(_text(file), str(file), check=False))
+    return read_problems(_text(Path(source)), str(source), tested)
 
 
-def _load(path: Path, check: bool) -> tuple[Problem, ...]:
+def read_problems(text: str, name: str, tested: bool = True) -> tuple[Problem, ...]:
+    """The problems that a text holds, called `name` in errors. Raises ProblemError.
+
+    `tested` False is for problems that are to be solved and no more: an id, tests and a reference may be missing (the
+    entry point or a number is the id then), and a single object may be spread over lines.
+    """
+    return _read(text, name, True, tested)
+
+
+def _read(text: str, name: str, check: bool, tested: bool = True) -> tuple[Problem, ...]:
     flaws: list[Flaw] = []
     problems: list[Problem] = []
     seen: dict[str, int] = {}
-    for line, item in _items(_text(path), flaws):
+    for line, item in _items(text if tested else _on_one_line(text), flaws):
         try:
-            problem = _problem(item)
+            problem = _problem(item if tested else _with_what_may_miss(item, len(problems) + 1))
         except _Bad as bad:
             flaws.append(Flaw(line, *bad.args))
             continue
@@ -61,13 +71,29 @@ def _load(path: Path, check: bool) -> tuple[Problem, ...]:
             why = f"{problem.id!r} is also the id of line {seen[problem.id]}"
             flaws.append(Flaw(line, "id", why, "rename one of them"))
         seen.setdefault(problem.id, line)
-        flaws.extend(Flaw(line, *flaw) for flaw in problem_flaws(problem) if check)
+        flaws.extend(Flaw(line, *flaw) for flaw in problem_flaws(problem, tested) if check)
         problems.append(problem)
     if not problems and not flaws:
         flaws.append(Flaw(0, "", "holds no problem", _FORM))
     if flaws:
-        raise ProblemError(str(path), sorted(flaws, key=lambda flaw: flaw.line))
+        raise ProblemError(name, sorted(flaws, key=lambda flaw: flaw.line))
     return tuple(problems)
+
+
+def _on_one_line(text: str) -> str:
+    """A text that is one object, on one line; any other text as it is."""
+    try:
+        whole = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return json.dumps(whole) if isinstance(whole, dict) else text
+
+
+def _with_what_may_miss(item: object, number: int) -> object:
+    if not isinstance(item, dict):
+        return item
+    named = re.match(r"\s*def\s+(\w+)", str(item.get("signature") or item.get("function_signature") or ""))
+    return {"id": named[1] if named else f"problem-{number}", "baseline_tests": []} | item
 
 
 def _text(path: Path) -> str:

@@ -22,7 +22,7 @@ def generator(program: ProgramOutcome) -> float | None:
 
 
 def discriminator(suite: SuiteOutcome) -> float | None:
-    """clamp(0.4 valid - 0.6 invalid + 0.6 bug catch, -1, 1), all three as shares of what was written.
+    """0.4 valid - 0.6 invalid + 0.6 bug catch, all three as shares of what was written: between -0.6 and 1.
 
     Valid + invalid = 1, and unreadable tests are invalid; nothing well-formed counts as all invalid (-0.6), or silence
     would beat trying. Bug catch: valid cases that the program fails.
@@ -33,4 +33,4 @@ def discriminator(suite: SuiteOutcome) -> float | None:
     if caught is None:
         return None
     valid = suite.valid / suite.written
-    return max(-1.0, min(1.0, 0.4 * valid - 0.6 * (1 - valid) + 0.6 * caught))
+    return 0.4 * valid - 0.6 * (1 - valid) + 0.6 * caught

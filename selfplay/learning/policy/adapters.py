@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +32,7 @@ from selfplay.game.episode import ROLES, Role
 from selfplay.learning.policy.errors import PolicyError
 from selfplay.learning.policy.protocol import Snapshot
 from selfplay.learning.policy.swap import put
+from selfplay.run.adapters import UNKNOWN, Base, write_base
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,19 +45,23 @@ class LoraSettings:
 
     def config(self) -> LoraConfig:
         # Dropout stays 0: sampling and scoring must be the same function.
-        targets = self.targets if isinstance(self.targets, str) else list(self.targets)
+        named = [self.targets] if isinstance(self.targets, str) else list(self.targets)
+        targets: str | list[str] = (
+            "all-linear" if named == ["all-linear"] else named
+        )  # any other text is a pattern to PEFT
         return LoraConfig(
             r=self.rank, lora_alpha=self.alpha, lora_dropout=0.0, target_modules=targets, task_type="CAUSAL_LM"
         )
 
 
 class Adapters:
-    """The two adapters on a model that has them (`with_adapters`). `parameters`: each role's, by name."""
+    """The two adapters on a model that has them (`with_adapters`), whose base's name and digest are `base`. `parameters`: each
+    role's, by name."""
 
-    def __init__(self, model: PeftModel, source: str = "") -> None:
-        self.model = model
+    def __init__(self, model: PeftModel, base: Base = UNKNOWN) -> None:
+        self.model, self._base = model, base
         for config in self.model.peft_config.values():
-            config.base_model_name_or_path = source or None
+            config.base_model_name_or_path = base.name or None  # never the path of this machine
         self.parameters = {role: _named(self.model, role) for role in ROLES}
         self._all = dict(self.model.named_parameters())  # listed once: roles change at every micro-batch
         self.active: Role | None = None
@@ -143,17 +148,18 @@ class Adapters:
         """Writes folder/generator and folder/discriminator; at any moment the folder holds a pair that loads."""
         partial = folder.with_name(folder.name + ".partial")
         shutil.rmtree(partial, ignore_errors=True)
+        # Told that no embedding is trained, PEFT does not look for the base's configuration on the hub.
         self.model.save_pretrained(str(partial), selected_adapters=list(ROLES), save_embedding_layers=False)
-        for (
-            role
-        ) in ROLES:  # safetensors writes for the owner alone; who may read the configuration may read the weights
+        for role in ROLES:
+            # safetensors writes for the owner alone; who may read the configuration may read the weights
             shutil.copymode(partial / role / "adapter_config.json", partial / role / "adapter_model.safetensors")
+            write_base(partial / role, self._base)
         put(partial, folder)
 
-    def load(self, folder: Path) -> None:
+    def load(self, folder: Path, roles: Sequence[Role] = ROLES) -> None:
         """Reads what `save` wrote, in place. Raises PolicyError, with nothing changed, where a file does not fit."""
-        weights = {role: _read(folder / role, self._saved(role)) for role in ROLES}
-        for role in ROLES:
+        weights = {role: _read(folder / role, self._saved(role)) for role in roles}
+        for role in roles:
             with torch.no_grad():
                 set_peft_model_state_dict(self.model, weights[role], adapter_name=role)
         self._rest()

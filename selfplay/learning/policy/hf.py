@@ -13,9 +13,12 @@ from typing import Any
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig, PreTrainedTokenizerFast
 from transformers.models.auto.tokenization_auto import get_tokenizer_config
+from transformers.utils.hub import cached_file
 from transformers.utils.logging import disable_progress_bar
 
 from selfplay.learning.policy.errors import PolicyError
+from selfplay.learning.policy.settings import EMBEDDED
+from selfplay.run.adapters import Base, base_of
 
 _TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "vocab.json", "spiece.model")
 _PLAIN_TOKENIZERS = ("PreTrainedTokenizerFast", "TokenizersBackend")
@@ -96,3 +99,12 @@ def _precision(device: torch.device, four_bit: bool | None, dtype: str | None) -
     )
     place = "cpu" if device.type == "cpu" else device.index or 0
     return {"dtype": computing, "quantization_config": quantised, "device_map": {"": place}}
+
+
+def base(source: str | Path) -> Base:
+    """Name and digest of a model in a folder or, loaded already, from the hub."""
+    folder = Path(source)
+    if not folder.is_dir():
+        return base_of(str(source), Path(str(cached_file(str(source), "config.json"))).parent)
+    folder = folder.resolve()
+    return base_of("embedded" if folder == EMBEDDED else folder.name, folder)

@@ -58,7 +58,7 @@ def open_trainer(
     from selfplay.learning.policy.trainer import PeftTrainer
 
     model = hf.load_model(source, hf.pick_device(device), settings.four_bit, settings.dtype)
-    return PeftTrainer(model, settings, seed, str(source))
+    return PeftTrainer(model, settings, seed, hf.base(source))
 
 
 def open_sampler(trainer: PeftTrainer, ends: frozenset[int], seed: int = 0, told: Listener = NOBODY) -> Sampler:

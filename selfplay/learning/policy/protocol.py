@@ -24,8 +24,9 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from selfplay.game.episode import Role
+from selfplay.game.episode import ROLES, Role
 from selfplay.game.players import Completion, Request, Sampling
+from selfplay.run.adapters import Base
 
 Snapshot = dict[str, Tensor]  # a copy of one adapter's parameters, by name
 State = Mapping[str, Any]  # dicts, lists, numbers, strings and tensors on the CPU: what torch.save reads back safely
@@ -80,6 +81,11 @@ class Trainer(Protocol):
     def bounds(self) -> Bounds: ...
 
     @property
+    def base(self) -> Base:
+        """The model below the adapters, which is saved beside them."""
+        ...
+
+    @property
     def device(self) -> torch.device:
         """Where rows are expected and results lie."""
         ...
@@ -126,8 +132,8 @@ class Trainer(Protocol):
         """Writes folder/generator and folder/discriminator as PEFT reads them; a kill leaves the old pair or the new one."""
         ...
 
-    def load(self, folder: Path) -> None:
-        """Reads what `save` wrote. Raises PolicyError, with nothing changed, where it does not fit."""
+    def load(self, folder: Path, roles: Sequence[Role] = ROLES) -> None:
+        """Reads what `save` wrote of some roles. Raises PolicyError, with nothing changed, where it does not fit."""
         ...
 
     def state(self) -> State:

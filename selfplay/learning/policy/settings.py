@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from selfplay.game.episode import Role
+
+EMBEDDED = Path(__file__).resolve().parents[2] / "tiny" / "player"  # the model that comes with the package
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ Optimizers belong to roles and hold parameters captured by name.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,6 +20,7 @@ from selfplay.learning.policy.adapters import Adapters, LoraSettings, with_adapt
 from selfplay.learning.policy.errors import PolicyError
 from selfplay.learning.policy.protocol import Bounds, Rows, Snapshot, State
 from selfplay.learning.policy.settings import PolicySettings
+from selfplay.run.adapters import UNKNOWN, Base
 
 PRECISE_GAP, COARSE_GAP = 1e-4, 0.05  # nats; in 16 and 4 bit kernels round differently for prompts and single tokens
 
@@ -27,8 +28,8 @@ PRECISE_GAP, COARSE_GAP = 1e-4, 0.05  # nats; in 16 and 4 bit kernels round diff
 class PeftTrainer:
     """A `Trainer` over a loaded model, which it owns from then on. `small`: whether qwen2.py computes it."""
 
-    def __init__(self, model: Any, settings: PolicySettings | None = None, seed: int = 0, source: str = "") -> None:
-        self.settings, self.device = settings or PolicySettings(), model.device
+    def __init__(self, model: Any, settings: PolicySettings | None = None, seed: int = 0, base: Base = UNKNOWN) -> None:
+        self.settings, self.device, self.base = settings or PolicySettings(), model.device, base
         model.requires_grad_(False)
         precise = _precise(model)
         fits = precise and qwen2.supports(model.config, self.device)
@@ -38,7 +39,7 @@ class PeftTrainer:
         )
         self.end_ids = _end_ids(model)
         self._plain_head = logprobs.has_plain_head(model)
-        self.adapters = self._adapted(model, seed, source)
+        self.adapters = self._adapted(model, seed)
         self.model = self.adapters.model
         self._optimizers = {role: self._optimizer(role) for role in ROLES}
         self._base_weights: qwen2.Weights | None = None
@@ -56,10 +57,10 @@ class PeftTrainer:
         """The model, in order for scoring. Checkpointing acts in training mode only."""
         return self.model.train(self.settings.gradient_checkpointing)
 
-    def _adapted(self, model: Any, seed: int, source: str) -> Adapters:
+    def _adapted(self, model: Any, seed: int) -> Adapters:
         if self.settings.gradient_checkpointing:
             model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
-        return Adapters(with_adapters(model, lora(self.settings), seed), source)
+        return Adapters(with_adapters(model, lora(self.settings), seed), self.base)
 
     @torch.no_grad()
     def logprobs(
@@ -111,8 +112,8 @@ class PeftTrainer:
     def save(self, folder: Path) -> None:
         self.adapters.save(folder)
 
-    def load(self, folder: Path) -> None:
-        self.adapters.load(folder)
+    def load(self, folder: Path, roles: Sequence[Role] = ROLES) -> None:
+        self.adapters.load(folder, roles)
 
     def state(self) -> State:
         return {

@@ -40,6 +40,7 @@ from selfplay.learning.policy import hf
 from selfplay.learning.policy.adapters import Adapters
 from selfplay.learning.policy.protocol import Rows
 from selfplay.learning.policy.trainer import PeftTrainer
+from selfplay.run.adapters import UNKNOWN, Base
 
 
 def open_trainer(source: str | Path, settings: PolicySettings, seed: int, device: str) -> UnslothTrainer:
@@ -71,7 +72,7 @@ def open_trainer(source: str | Path, settings: PolicySettings, seed: int, device
         raise PolicyError(
             f"unsloth did not load {source} in 4 bit; give --load-in-4bit false, or --backend transformers"
         )
-    return UnslothTrainer(model, replace(settings, context=longest - 1), seed, str(source))
+    return UnslothTrainer(model, replace(settings, context=longest - 1), seed, hf.base(source))
 
 
 def checkpointing(settings: PolicySettings) -> Literal["unsloth", False]:
@@ -81,9 +82,9 @@ def checkpointing(settings: PolicySettings) -> Literal["unsloth", False]:
 class UnslothTrainer(PeftTrainer):
     """A `Trainer` over a model that Unsloth loaded, which it owns from then on."""
 
-    def __init__(self, model: Any, settings: PolicySettings, seed: int = 0, source: str = "") -> None:
+    def __init__(self, model: Any, settings: PolicySettings, seed: int = 0, base: Base = UNKNOWN) -> None:
         self._mode = ""
-        super().__init__(model, replace(settings, fast=False), seed, source)
+        super().__init__(model, replace(settings, fast=False), seed, base)
 
     @property
     def sampler(self) -> Literal["own", "generate"]:
@@ -101,7 +102,7 @@ class UnslothTrainer(PeftTrainer):
             self._mode = "training"
         return self.model
 
-    def _adapted(self, model: Any, seed: int, source: str) -> Adapters:
+    def _adapted(self, model: Any, seed: int) -> Adapters:
         """By the public recipe, which names its adapter "default"; each role's is a further one with the same settings, seeded
         as under transformers. The global random state, which all of this moves, is put back."""
         settings = self.settings
@@ -122,7 +123,7 @@ class UnslothTrainer(PeftTrainer):
                 adapted.add_adapter(role, deepcopy(common))
             adapted.delete_adapter("default")
         adapted.requires_grad_(False)
-        return Adapters(adapted, source)
+        return Adapters(adapted, self.base)
 
     def _logprobs(self, role: Role | None, rows: Rows, temperature: float) -> tuple[Tensor, Tensor]:
         # Its `generate` runs under autocast, so scoring must.

@@ -1,0 +1,73 @@
+"""The checkpoints of a run: `python -m selfplay.checkpoints RUN`.
+
+One line each: step, stage, score, when and how large; the best and the newest are marked. What is torn or corrupt is named on
+stderr. Exit 0: there is one; 1: there is none; 2: bad input. From Python: `selfplay.run.checkpoints`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from selfplay.errors import BadInput
+from selfplay.run.checkpoints import Checkpoint, best, latest, listed
+from selfplay.run.command import run_command
+
+FOUND, NONE = 0, 1
+_ROW = "{step:>9}  {stage:>5}  {score:>8}  {time:<25}  {size:>10}  {marks}"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    return run_command("selfplay.checkpoints", lambda: _show(Path(options.run), options.json))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m selfplay.checkpoints", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("run", metavar="RUN", help="folder of a run")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    return parser
+
+
+def _show(run: Path, as_json: bool) -> int:
+    if not run.is_dir():
+        raise BadInput(f"{run} is no folder; name the --output-dir of a run")
+    newest = latest(run, lambda trouble: print(trouble, file=sys.stderr))
+    held, top = listed(run), best(run)
+    if as_json:
+        told = [_told(each) | {"best": each == top, "latest": each == newest} for each in held]
+        print(json.dumps({"run": str(run), "checkpoints": told}))
+    elif held:
+        print(_ROW.format(step="step", stage="stage", score="score", time="written", size="bytes", marks="").rstrip())
+        print("\n".join(_row(each, top, newest) for each in held))
+        print(f"score: {held[-1].about.best_by}; go on with `python -m selfplay.train --resume {run}`")
+    else:
+        print(f"{run} has no checkpoints")
+    return FOUND if held else NONE
+
+
+def _told(made: Checkpoint) -> dict[str, object]:
+    about = made.about
+    told = {"step": made.step, "steps": about.steps, "stage": about.stage, "evaluated": about.evaluated}
+    told |= {"score": made.score(), "best_by": about.best_by, "scores": dict(about.scores)}
+    return told | {"time": made.time, "size": made.size, "path": str(made.path)}
+
+
+def _row(made: Checkpoint, top: Checkpoint | None, newest: Checkpoint | None) -> str:
+    score = made.score()
+    marks = " ".join(["best"] * (made == top) + ["latest"] * (made == newest))
+    shown = "-" if score is None else f"{score:.3f}"
+    step = f"{made.step}/{made.about.steps}"
+    row = _ROW.format(
+        step=step, stage=made.about.stage, score=shown, time=made.time, size=f"{made.size:,}", marks=marks
+    )
+    return row.rstrip()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,89 @@
+"""When a run evaluates, on which problems, and what it records of that: match/evaluate.py measures.
+
+Ranks share the problems and gather what they measured, so the records and the opponent are the same on each, and a run can
+go on with another number of processes. An evaluation leaves the weights as they are: one that was cut off is made again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from selfplay.game.problems import Problem
+from selfplay.learning.plan import planned_steps
+from selfplay.learning.setup import Run
+from selfplay.match.evaluate import Evaluator, Measured, Opponent, changes, figures, measured_of
+
+SCHEMA = 1
+
+
+def record_opponent(run: Run) -> Opponent:
+    """What the player of the run's beginning does on the held-out problems: the same on every rank."""
+    problems = _held_out(run, "before")
+    run.policy.sampler.forget()
+    run.recorder.say(f"recording the untrained player on {len(problems)} problems of the {run.config.eval_split} split")
+    own = _evaluator(run).record_opponent(run.policy, _mine(run, problems))
+    everyone = run.ranks.gather(own)
+    return Opponent(
+        {problem: chain for each in everyone for problem, chain in each.chains.items()},
+        {problem: wrong for each in everyone for problem, wrong in each.wrong.items()},
+    )
+
+
+def evaluate(run: Run) -> None:
+    """Makes the evaluations that are due: measures once, on the problems of the last, which holds those of the others."""
+    state, moments = run.state, run.state.due
+    if not moments:
+        return
+    assert state.opponent is not None  # it is recorded before the first evaluation
+    started = time.perf_counter()
+    problems = _held_out(run, moments[-1])
+    run.policy.sampler.forget()
+    run.recorder.say(f"evaluating {' and '.join(moments)}: {len(problems)} problems")
+    matches = _evaluator(run).measure(run.policy, _mine(run, problems), state.opponent)
+    gathered = run.ranks.gather([measured_of(match) for match in matches])
+    everyone = sorted((each for own in gathered for each in own), key=lambda each: each.problem)
+    records: dict[str, dict[str, Any]] = {}
+    for when in moments:
+        held = {problem.id for problem in _held_out(run, when)}
+        own = [each for each in everyone if each.problem in held]
+        records[when] = evaluation_record(run, when, own, time.perf_counter() - started)
+        if when == "after":
+            records[when]["change"] = {name: each.as_json() for name, each in changes(state.measured, own).items()}
+    for record in records.values():
+        run.recorder.evaluation(record)
+    state.evaluated(records, everyone)
+    if state.done and not state.finished:  # what ends a run is kept once its adapters are saved
+        run.recorder.keep(state, must=True)
+
+
+def evaluation_record(run: Run, when: str, measured: Sequence[Measured], seconds: float) -> dict[str, Any]:
+    """One evaluation as metrics.jsonl has it."""
+    head = {
+        "kind": "evaluation",
+        "schema": SCHEMA,
+        "when": when,
+        "split": run.config.eval_split,
+        "tier": run.judge.box.tier,
+        "problems": len(measured),
+    }
+    values = {name: estimate.as_json() for name, estimate in figures(measured).items()}
+    detail = {each.problem: {"correct": sum(each.correct), "greedy": each.greedy} for each in measured}
+    return head | values | {"seconds": round(seconds, 2), "by_problem": detail}
+
+
+def _evaluator(run: Run) -> Evaluator:
+    stages = planned_steps(run.config)[0].played
+    return Evaluator(run.judge, run.prompts, run.bank, run.table, stages, run.config.eval_samples)
+
+
+def _held_out(run: Run, when: str) -> list[Problem]:
+    """The held-out problems: all before and after, the first few in between."""
+    config = run.config
+    count = config.final_eval_problems if when in ("before", "after") else config.eval_problems
+    return list(run.problems[config.eval_split][:count])
+
+
+def _mine(run: Run, problems: Sequence[Problem]) -> Sequence[Problem]:
+    return problems[run.ranks.rank :: run.ranks.size]

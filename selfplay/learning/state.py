@@ -1,0 +1,219 @@
+"""The state of a run: everything that decides what its next step does, in one place, and how it is kept.
+
+    RUN/checkpoints/8/adapters/      both adapters, as PEFT reads them: a checkpoint can be played from
+    RUN/checkpoints/8/tensors.pt     adapters and optimizers bit for bit, and the adapters as they were when the stage began
+    RUN/checkpoints/8/state.json     the rest
+
+It is the same on every rank, so the first writes it and each reads it. Random numbers are no state: they are keyed by step
+and turn. What can be computed again is no state either: mutants, function classes and the sampler's prefixes are caches.
+Where in a step the run is cannot be kept: between two updates of one step the weights are those of no step (`whole`).
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import torch
+
+from selfplay.config import ANEW, Config
+from selfplay.errors import SelfplayError
+from selfplay.game.advantages import RunningMeans
+from selfplay.game.episode import ROLES, Role
+from selfplay.game.phases import Step
+from selfplay.learning.drift import Drift
+from selfplay.learning.policy import Policy
+from selfplay.match.evaluate import Measured, Opponent
+from selfplay.match.ledger import chain_from_json, chain_to_json
+from selfplay.run.checkpoints import About
+from selfplay.run.folder import versions
+
+SCHEMA = 1
+TENSORS, JSON = "tensors.pt", "state.json"
+GREEDY, PROTOTYPE = "code_greedy", "prototype"  # what a best checkpoint can be chosen by
+
+
+@dataclass(slots=True)
+class State:
+    """Both adapters and optimizers (in `policy`), and how far the run `plan` came.
+
+    `done`: steps that are done. `running`: the advantages' memory. `drift`: the adapters as they were when the stage began.
+    `opponent`: what the untrained player did, once it is recorded. `evaluations`: those that are made; `measured`: what
+    `before` measured, for the change since. `paid`: whether any reward was not 0. `skipped`: a role's updates in a row whose
+    gradient was not finite. `micro_batch_tokens`: padded tokens of a forward and backward. `scores`: of the present weights,
+    by what a best checkpoint can be chosen by. `parts`: what later parts keep, by name, as JSON. `begun`: whether an update
+    was tried, from where on there is something to lose.
+    """
+
+    policy: Policy
+    config: Config
+    plan: Sequence[Step]
+    done: int = 0
+    running: RunningMeans = field(default_factory=RunningMeans)
+    drift: Drift = field(default_factory=Drift)
+    opponent: Opponent | None = None
+    evaluations: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    measured: Sequence[Measured] = ()
+    paid: bool = False
+    skipped: Mapping[Role, int] = field(default_factory=dict)
+    micro_batch_tokens: int = 0
+    scores: Mapping[str, float | None] = field(default_factory=dict)
+    parts: dict[str, Any] = field(default_factory=dict)
+    begun: bool = False
+    _moves: Mapping[Role, int] = field(default_factory=dict)  # of the policy when the last step was done
+
+    def __post_init__(self) -> None:
+        self.micro_batch_tokens = self.micro_batch_tokens or self.config.micro_batch_tokens
+        self._moves = dict(self.policy.moves)
+
+    @property
+    def whole(self) -> bool:
+        """Whether the weights are those of the last step that is done, not on their way to the next."""
+        return self._moves == self.policy.moves
+
+    @property
+    def last(self) -> Step | None:
+        """The last step that is done."""
+        return self.plan[self.done - 1] if self.done else None
+
+    @property
+    def due(self) -> list[str]:
+        """The evaluations to make before the next step: `before`; `stage-1` after a stage's last step; `after`."""
+        ended = [f"stage-{self.last.stage}"] if self.last and self.last.ends_stage else []
+        moments = [*ended, *["after"] * (self.done == len(self.plan))] if self.done else ["before"]
+        return [when for when in moments if when not in self.evaluations]
+
+    @property
+    def finished(self) -> bool:
+        return self.done == len(self.plan) and not self.due
+
+    def step_done(self, running: RunningMeans, skipped: Mapping[Role, int], metrics: Mapping[str, Any]) -> None:
+        """Takes in what a step leaves, all of it at once: a step that was cut off has left nothing."""
+        self.done += 1
+        self.running, self.skipped = running, skipped
+        self.paid |= any(metrics.get(f"reward/{role}") for role in ROLES)
+        self.scores = {PROTOTYPE: prototype_score(metrics)}
+        self._moves = dict(self.policy.moves)
+
+    def evaluated(self, records: Mapping[str, Mapping[str, Any]], measured: Sequence[Measured]) -> None:
+        """Takes in the records of an evaluation by their moments, and what they were made of."""
+        self.evaluations |= records
+        if "before" in records:
+            self.measured = measured
+        for record in records.values():
+            self.scores = {**self.scores, GREEDY: record[GREEDY]["value"]}
+
+    # ---- keeping ----
+
+    def about(self, records: Mapping[str, int]) -> About:
+        """What a checkpoint of it is of."""
+        stage = self.last.stage if self.last else 0
+        evaluated = bool(self.last and self.last.ends_stage and not self.due)
+        return About(
+            self.done, len(self.plan), stage, evaluated, self.finished, self.scores, self.config.best_by, dict(records)
+        )
+
+    def save(self, folder: Path) -> None:
+        """Writes all of it into a folder. Raises OSError, SafetensorError."""
+        self.policy.save(folder)
+        tensors = {"trainer": self.policy.trainer.state(), "anchor": self.drift.then}
+        packed = io.BytesIO()  # torch's own writer has no word for a full disk
+        torch.save(tensors, packed)
+        (folder / TENSORS).write_bytes(packed.getbuffer())
+        with open(folder / JSON, "w", encoding="utf-8") as file:
+            json.dump(self._told(), file)
+
+    def load(self, folder: Path) -> Mapping[str, str]:
+        """Puts back what `save` wrote, and returns the versions that wrote it.
+
+        Raises SelfplayError where it is of another version or another configuration.
+        """
+        told = json.loads((folder / JSON).read_text(encoding="utf-8"))
+        if told["schema"] != SCHEMA:
+            raise SelfplayError(
+                f"{folder} holds a state of schema {told['schema']}, where {SCHEMA} is read: it is of another version"
+            )
+        check_same(folder, told["config"], self.config)
+        tensors = torch.load(folder / TENSORS, map_location="cpu", weights_only=True)
+        self.policy.load_state(tensors["trainer"])
+        self.drift = Drift(told["drift_stage"], tensors["anchor"])
+        self.done, self.paid, self.skipped, self.begun = told["done"], told["paid"], told["skipped"], True
+        self.micro_batch_tokens, self.scores, self.parts = told["micro_batch_tokens"], told["scores"], told["parts"]
+        means = {(role, stage): mean for role, stage, mean in told["running"]["means"]}
+        self.running = RunningMeans(MappingProxyType(means), told["running"]["decay"])
+        self.evaluations = told["evaluations"]
+        self.measured = tuple(_measured_of(each) for each in told["measured"])
+        self.opponent = _opponent_of(told["opponent"])
+        self._moves = dict(self.policy.moves)
+        return told["versions"]
+
+    def _told(self) -> dict[str, Any]:
+        assert self.opponent is not None  # it is recorded before the first step
+        means = [[role, stage, mean] for (role, stage), mean in self.running.means.items()]
+        return {
+            "schema": SCHEMA,
+            "config": asdict(self.config),
+            "versions": versions(),
+            "done": self.done,
+            "running": {"means": means, "decay": self.running.decay},
+            "drift_stage": self.drift.stage,
+            "opponent": _opponent(self.opponent),
+            "evaluations": self.evaluations,
+            "measured": [asdict(each) for each in self.measured],
+            "paid": self.paid,
+            "skipped": dict(self.skipped),
+            "micro_batch_tokens": self.micro_batch_tokens,
+            "scores": dict(self.scores),
+            "parts": self.parts,
+        }
+
+
+def evaluations_in(folder: Path) -> dict[str, Mapping[str, Any]]:
+    """The evaluations that a checkpoint holds."""
+    return json.loads((folder / JSON).read_text(encoding="utf-8"))["evaluations"]
+
+
+def prototype_score(metrics: Mapping[str, Any]) -> float | None:
+    """The prototype's score of a checkpoint: 0.7 x mean reward of the generator + 0.3 x validity; None without the two."""
+    reward, validity = metrics.get("reward/generator"), metrics.get("validity")
+    return None if reward is None or validity is None else 0.7 * reward + 0.3 * validity
+
+
+def check_same(folder: Path, then: Mapping[str, Any], config: Config) -> None:
+    """Raises SelfplayError where a key that decides the steps is not what it was when the checkpoint was made."""
+    for name, value in asdict(config).items():
+        held = list(value) if isinstance(value, tuple) else value
+        if name in then and name not in ANEW and name != "output_dir" and then[name] != held:
+            raise SelfplayError(
+                f"{folder} was made with {name} {then[name]}, config.yaml says {held}; put it back, or begin a new run on its "
+                f"adapters: --init-from {folder}"
+            )
+
+
+def _opponent(opponent: Opponent) -> list[dict[str, Any]]:
+    return [
+        {"problem": problem, "chain": chain_to_json(chain), "wrong": list(opponent.wrong[problem])}
+        for problem, chain in opponent.chains.items()
+    ]
+
+
+def _opponent_of(told: Sequence[Mapping[str, Any]]) -> Opponent:
+    return Opponent(
+        {each["problem"]: chain_from_json(each["chain"]) for each in told},
+        {each["problem"]: tuple(each["wrong"]) for each in told},
+    )
+
+
+def _measured_of(told: Mapping[str, Any]) -> Measured:
+    kills = told["kills"] and {origin: tuple(pair) for origin, pair in told["kills"].items()}
+    return Measured(**{**told, "correct": tuple(told["correct"]), "cases": _tuples(told["cases"]), "kills": kills})
+
+
+def _tuples(value: Any) -> Any:
+    """Keys of cases are nested tuples, which JSON has as lists."""
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value

@@ -1,0 +1,200 @@
+"""Solving: a player goes through its stages, writes tests against itself, and the best of its programs is handed in.
+
+    solution = Solver(entrant, num_samples=8).solve(problem)
+
+Every sample is played as in training: a chain and a suite that reads it, judged together in one match. The tests of all
+suites face all programs. Which program is the best, agreement.py says: tests that are known to be right first, then
+agreement between programs and tests. Without a reference nobody knows which of the player's tests are right.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from selfplay.box.local import LocalBox
+from selfplay.cases.case import Case
+from selfplay.errors import SelfplayError
+from selfplay.game.episode import Group
+from selfplay.game.extract import Code
+from selfplay.game.players import Completion, Request
+from selfplay.game.problems import Problem, find_problem
+from selfplay.game.rollout import Table, play
+from selfplay.judging.clerk import shared_desk
+from selfplay.judging.judge import Judge
+from selfplay.judging.turns import WrittenTurn
+from selfplay.match.agreement import Group as Agreeing
+from selfplay.match.agreement import groups
+from selfplay.match.entrant import Account, Clocked, Entrant, Spent
+from selfplay.match.examine import examine
+from selfplay.match.record import Match
+from selfplay.match.solution import Execution, Solution, SolutionTest
+from selfplay.reading import problem_cases
+
+SOLVING = -3  # the step number that keys the random numbers
+Heard = Callable[[Request, str, Completion], None]  # the request, its answer as text and as tokens
+
+
+class Solver:
+    """Solves problems with one player, `num_samples` chains each; `execute` False runs nothing and takes the first.
+
+    `judge` None: one of its own in the local sandbox, which ends with `close` or the `with` block. `hear` is told every
+    turn as it comes.
+    """
+
+    def __init__(
+        self,
+        entrant: Entrant,
+        num_samples: int = 1,
+        execute: bool = True,
+        judge: Judge | None = None,
+        hear: Heard | None = None,
+    ) -> None:
+        if num_samples < 1:
+            raise SelfplayError(f"num_samples is {num_samples}: sample at least 1 program")
+        self.entrant, self.num_samples, self.execute, self.hear = entrant, num_samples, execute, hear
+        self._own = Judge(LocalBox()) if judge is None and execute else None
+        self._judge = judge or self._own
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the sandbox, where it is the solver's own."""
+        if self._own is not None:
+            self._own.close()
+
+    def solve(self, problem: Problem | str) -> Solution:
+        """One problem, given as it is or by its id in one of the package's sets."""
+        [solution] = self.solve_all([find_problem(problem, "handwritten") if isinstance(problem, str) else problem])
+        return solution
+
+    def solve_all(self, problems: Sequence[Problem]) -> list[Solution]:
+        """All problems, in one batch per stage and role. Their ids must differ."""
+        entrant, samples = self.entrant, self.num_samples
+        player = Clocked(entrant.player, self._listen if self.hear else None)
+        step = entrant.step(SOLVING, "solve")
+        layout = Table(samples, samples, 0, entrant.sampling, entrant.sampling)
+        played = play(player, entrant.prompts, problems, step, layout)
+        started = time.perf_counter()
+        if self._judge is None:
+            found = [_read(group) for group in played]
+        else:
+            matches = examine(played, step, self._judge, entrant.prompts.cases)
+            found = [_judged(match, self._judge.box.tier) for match in matches]
+        judging = (time.perf_counter() - started) / max(len(problems), 1)
+        return [
+            self._solution(group, one, player.accounts[group.problem.id], judging)
+            for group, one in zip(played, found, strict=True)
+        ]
+
+    def _listen(self, requests: Sequence[Request], done: Sequence[Completion], seconds: float) -> None:
+        if self.hear is not None:
+            for request, one in zip(requests, done, strict=True):
+                self.hear(request, self.entrant.player.chat.text(one.ids), one)
+
+    def _solution(self, group: Group, found: _Found, account: Account, judging: float) -> Solution:
+        chain = group.chains[found.sample]
+        spent = {stage: Spent() for stage in self.entrant.stages}
+        for (_, stage), cost in account.items():
+            spent[stage] += cost
+        return Solution(
+            problem=group.problem,
+            player=self.entrant.name,
+            chain={turn.stage: turn.text for turn in chain.turns[:-1]},
+            code=found.code.source,
+            how=found.code.how,
+            tests=found.tests,
+            execution=found.execution,
+            sample=found.sample,
+            samples=self.num_samples,
+            spent=spent,
+            judging=judging,
+        )
+
+
+def best_of(match: Match, blind: bool = False) -> Agreeing:
+    """The programs of a match that are handed in, its first for all: the problem's own tests decide, with a reference all
+    tests that count, then agreement. A test that infrastructure took from any program decides nothing.
+
+    `blind` looks away from the reference: every test that could be read has its say, right or wrong.
+    """
+    written = match.well_formed if blind else match.admitted
+    cases = tuple({case.key: case for case in (*match.baseline, *written)}.values())
+    rows = [match.each(row, cases) for row in match.programs]
+    kept = [number for number in range(len(cases)) if all(row[number] != "infra_error" for row in rows)]
+    sure = match.problem.reference_solution is not None and not blind
+    known = kept if sure else [number for number in kept if number < match.own]
+    others = [number for number in kept if number not in known]
+    passed = [
+        [chain.code.source is not None, *(row[number] == "passed" for number in (*known, *others))]
+        for chain, row in zip(match.chains, rows, strict=True)
+    ]
+    return groups(passed, known=1 + len(known))[0]
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What reading and running a group came to."""
+
+    sample: int
+    code: Code
+    tests: tuple[SolutionTest, ...]
+    execution: Execution | None = None
+
+
+def _judged(match: Match, tier: str) -> _Found:
+    best = best_of(match)
+    number = best.programs[0]
+    row = match.programs[number]
+    counting = [
+        SolutionTest(None if place < match.own else _stage(match, case), case.source, match.each(row, [case])[0])
+        for place, case in enumerate({case.key: case for case in (*match.baseline, *match.admitted)}.values())
+    ]
+    verdicts = [test.verdict for test in counting]
+    refused = _refused(turn for suite in match.suites for turn in suite.turns)
+    return _Found(
+        number,
+        match.chains[number].code,
+        (*counting[: match.own], *sorted((*counting[match.own :], *refused), key=lambda test: test.stage or 0)),
+        Execution(tier, verdicts.count("passed"), len(verdicts), len(best.programs)),
+    )
+
+
+def _stage(match: Match, case: Case) -> int:
+    """The first stage at which some suite got the case admitted."""
+    return min(
+        turn.stage
+        for suite in match.suites
+        for turn in suite.turns
+        if any(each.key == case.key for each in turn.admitted)
+    )
+
+
+def _refused(turns: Iterable[WrittenTurn]) -> list[SolutionTest]:
+    """Tests that do not count, each once; what merely repeats another test of its suite is left out."""
+    found = {
+        (turn.stage, refusal.source): SolutionTest(turn.stage, refusal.source, refused=refusal.detail or refusal.reason)
+        for turn in turns
+        for refusal in turn.refused
+        if refusal.reason != "duplicate"
+    }
+    return list(found.values())
+
+
+def _read(group: Group) -> _Found:
+    """The first sample's program and tests, nothing run: by the clerk, since a model wrote them."""
+    problem, desk = group.problem, shared_desk()
+    own = [SolutionTest(None, case.source) for case in problem_cases(problem).cases]
+    turns = [
+        turn for suite in group.suites[:1] for turn in desk.suite(problem, [(t.stage, t.text) for t in suite.turns])
+    ]
+    written = [SolutionTest(turn.stage, case.source) for turn in turns for case in turn.admitted]
+    tests = sorted((*written, *_refused(turns)), key=lambda test: test.stage or 0)
+    return _Found(0, desk.code(problem, group.chains[0].turns[-1].text), (*own, *tests))

@@ -1,0 +1,209 @@
+"""A bank of tests: cases that count and killed something, each with where it came from and what it killed.
+
+    build(entrant, problems, judge)     a player hunts wrong programs of each problem; the strongest small suite is kept
+    collect(matches, run)               what the matches of a run hold already
+
+A small suite is a set cover over the kills (cover.py) of wrong programs that the player wrote and of mutants of the paid
+operators. A cover alone fits the wrong programs that are known and kills few others, so it is filled up, to half of the
+tests at most, with those that expect a result which no test before them does. Mutants of the kept operators have no say:
+how many of them the small suite still kills tells what leaving tests out costs (docs/experiments.md). Left out: kills
+by time limit, since plain pytest has none and would wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from selfplay.cases.case import Case
+from selfplay.game.problems import Problem
+from selfplay.game.rollout import Table, play
+from selfplay.judging.judge import Judge
+from selfplay.match.cover import cover
+from selfplay.match.entrant import Entrant
+from selfplay.match.examine import Submission, judged
+from selfplay.match.record import Match, Row, Target
+from selfplay.match.testfile import Unspellable, spelled
+from selfplay.mutation.bank import MutantBank
+from selfplay.mutation.operators import Family
+
+BANKING = -4  # the step number that keys the random numbers
+FAMILIES: tuple[Family, ...] = ("paid", "kept")
+SHOWING = ("failed", "error")  # verdicts that plain pytest shows as well
+SHARE = 0.5  # of the tests that count, to which a cover is filled up
+
+
+@dataclass(frozen=True, slots=True)
+class BankedTest:
+    """`test`: for a function a line of Python, for a program its input and output. `kills`: numbers of the suite's programs.
+
+    `stage`, `step` and `run` say where it was written first; `step` is None outside of a run, `run` then the player's name.
+    """
+
+    test: str | Mapping[str, str]
+    stage: int
+    kills: tuple[int, ...]
+    run: str
+    step: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BankedSuite:
+    """The tests of one problem with the wrong programs that they kill. `written`: tests that counted before the choice.
+
+    `scores`: shares killed `before` and after (`kept`) the choice, by kind of program; None where there is none.
+    """
+
+    problem: Problem
+    tests: tuple[BankedTest, ...]
+    programs: tuple[str, ...]
+    written: int
+    scores: Mapping[str, Mapping[str, float | None]]
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "id": self.problem.id,
+            "kind": self.problem.kind,
+            "entry_point": self.problem.entry_point,
+            "signature": self.problem.signature,
+            "description": self.problem.description,
+            "tests": [
+                {"test": one.test, "stage": one.stage, "step": one.step, "run": one.run, "kills": list(one.kills)}
+                for one in self.tests
+            ],
+            "programs": list(self.programs),
+            "written": self.written,
+            "scores": {kind: dict(own) for kind, own in self.scores.items()},
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Wrong:
+    """A wrong program: where it is from, its source, and its verdicts."""
+
+    origin: str
+    source: str
+    row: Row
+
+
+def build(entrant: Entrant, problems: Sequence[Problem], judge: Judge, samples: int) -> list[BankedSuite]:
+    """The strongest small suite that a player finds for each problem, with `samples` chains and as many suites."""
+    step = entrant.step(BANKING, "bank")
+    layout = Table(samples, samples, 0, entrant.sampling, entrant.sampling)
+    groups = play(entrant.player, entrant.prompts, problems, step, layout)
+    bank = MutantBank()
+    mutants = {family: bank.mutants(problems, judge, family) for family in FAMILIES}
+    submissions = [
+        Submission(
+            group.problem,
+            group.chains,
+            group.suites,
+            group.reads,
+            tuple(Target(family, source) for family in FAMILIES for source in mutants[family][number]),
+        )
+        for number, group in enumerate(groups)
+    ]
+    matches = judged(submissions, step, judge, entrant.prompts.cases)
+    return [_strongest(match, entrant.name) for match in matches]
+
+
+def _strongest(match: Match, run: str) -> BankedSuite:
+    """The match's small suite, with the mutation scores before and after."""
+    wrong = [*_wrong(match)]
+    usable = [number for number, one in enumerate(wrong) if one.origin != "kept"]
+    spellable = [(case, test) for case in match.admitted if (test := _spelled(case, match.problem)) is not None]
+    kills = [frozenset(_kills(match, case, wrong)) for case, _ in spellable]
+    chosen = small([own & frozenset(usable) for own in kills], [case.expected for case, _ in spellable])
+    stages = first_stages(match)
+    tests = tuple(
+        BankedTest(spellable[number][1], stages[spellable[number][0].key], tuple(sorted(kills[number])), run)
+        for number in chosen
+    )
+    scores = {
+        name: {"before": _score(kills, own), "kept": _score([kills[number] for number in chosen], own)}
+        for name, origin in (("wrong_programs", "program"), ("mutation_score", "paid"), ("mutation_score_kept", "kept"))
+        for own in [frozenset(number for number, one in enumerate(wrong) if one.origin == origin)]
+    }
+    return BankedSuite(match.problem, tests, tuple(one.source for one in wrong), len(match.admitted), scores)
+
+
+def small(kills: Sequence[frozenset[int]], results: Sequence[str]) -> list[int]:
+    """Numbers of the tests to keep, by what each kills and which result it expects; in the order in which they were written."""
+    chosen = list(cover(kills))
+    seen = {results[number] for number in chosen}
+    for number, result in enumerate(results):
+        if len(chosen) < SHARE * len(kills) and result not in seen:
+            chosen.append(number)
+            seen.add(result)
+    return sorted(chosen)
+
+
+def collect(matches: Iterable[Match], run: str) -> list[BankedSuite]:
+    """All tests in the matches of a run that count and killed something there, each with the step that wrote it first."""
+    found: dict[str, BankedSuite] = {}
+    for match in matches:
+        if match.problem.reference_solution is None:
+            continue
+        known = found.get(match.problem.id) or BankedSuite(match.problem, (), (), 0, {})
+        found[match.problem.id] = _joined(known, match, run)
+    return [suite for suite in found.values() if suite.tests]
+
+
+def _joined(known: BankedSuite, match: Match, run: str) -> BankedSuite:
+    wrong, stages = [*_wrong(match)], first_stages(match)
+    programs = dict.fromkeys((*known.programs, *(one.source for one in wrong)))
+    number = {source: place for place, source in enumerate(programs)}
+    tests = {_identity(one): one for one in known.tests}
+    for case in match.admitted:
+        test = _spelled(case, match.problem)
+        own = {number[wrong[place].source] for place in _kills(match, case, wrong)}
+        if test is None or not own:
+            continue
+        new = BankedTest(test, stages[case.key], (), run, match.step.index)
+        held = tests.get(_identity(new), new)
+        tests[_identity(new)] = replace(held, kills=tuple(sorted({*held.kills, *own})))
+    return replace(
+        known, tests=tuple(tests.values()), programs=tuple(programs), written=known.written + len(match.admitted)
+    )
+
+
+def _identity(one: BankedTest) -> str:
+    return one.test if isinstance(one.test, str) else repr(sorted(one.test.items()))
+
+
+def first_stages(match: Match) -> dict[tuple[object, ...], int]:
+    """For each case that counts the first stage at which a suite wrote it."""
+    found: dict[tuple[object, ...], int] = {}
+    for turn in (turn for suite in match.suites for turn in suite.turns):
+        for case in turn.admitted:
+            found[case.key] = min(turn.stage, found.get(case.key, turn.stage))
+    return found
+
+
+def _wrong(match: Match) -> Iterator[_Wrong]:
+    """The group's programs that load and fail what counts, equal ones once, then the targets."""
+    counting = (*match.baseline, *match.admitted)
+    seen: set[str] = set()
+    for chain, row in zip(match.chains, match.programs, strict=True):
+        verdicts, source = match.on(row, counting), chain.code.source
+        if source and source not in seen and "not_collected" not in verdicts and set(verdicts) & set(SHOWING):
+            seen.add(source)
+            yield _Wrong("program", source, row)
+    yield from (_Wrong(target.origin, target.source, target.verdicts) for target in match.targets)
+
+
+def _kills(match: Match, case: Case, wrong: Sequence[_Wrong]) -> Iterator[int]:
+    """Numbers of the wrong programs that a case kills."""
+    return (number for number, one in enumerate(wrong) if match.each(one.row, [case])[0] in SHOWING)
+
+
+def _spelled(case: Case, problem: Problem) -> str | Mapping[str, str] | None:
+    try:
+        return spelled(case, problem)
+    except Unspellable:
+        return None
+
+
+def _score(kills: Sequence[frozenset[int]], targets: frozenset[int]) -> float | None:
+    return round(len(targets & frozenset().union(*kills)) / len(targets), 5) if targets else None

@@ -1,0 +1,68 @@
+"""`python -m selfplay.bank`: from problems to a bank to tests, and sentences for what cannot be done."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from selfplay import bank
+
+PROBLEM = {
+    "id": "less-one",
+    "description": "Do this: take the first 2.",
+    "signature": "def f(xs: list[int]) -> list[int]:",
+    "baseline_tests": ["assert f([7, 3]) == [7, 3]"],
+    "reference_solution": "def f(xs):\n    return xs[:2]",
+}
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder without runs, so that the embedded player plays."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write(folder: Path, *problems: dict[str, object]) -> str:
+    (folder / "mine.jsonl").write_text("\n".join(map(json.dumps, problems)))
+    return "mine.jsonl"
+
+
+def test_a_bank_is_built_and_exported(elsewhere: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    unknown = {**PROBLEM, "id": "unknown", "reference_solution": None}
+    file = write(elsewhere, PROBLEM, unknown)
+    assert bank.main(["build", "--problems", file, "--out", "bank.jsonl", "--num-samples", "4"]) == 0
+    said = capsys.readouterr()
+    assert said.out.startswith("less-one: ")
+    assert "unknown: left out, it has no reference" in said.err
+    [suite] = [json.loads(line) for line in (elsewhere / "bank.jsonl").read_text().splitlines()]
+    assert suite["tests"]
+    assert all(set(test) == {"test", "stage", "step", "run", "kills"} for test in suite["tests"])
+    assert bank.main(["export", "bank.jsonl", "--out", "tests", "--module", "solution"]) == 0
+    assert capsys.readouterr().out.split() == ["tests/test_solution.py"]
+    assert bank.main(["export", "bank.jsonl", "--format", "jsonl", "--out", "suite.jsonl"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "say what to do: build, collect or export; see --help"),
+        (["make"], "build, collect or export, not 'make'"),
+        (["build", "--out", "x"], "build needs --problems"),
+        (["build", "--problems", "mine.jsonl"], "build needs --out"),
+        (["build", "--problems", "mine.jsonl", "--out", "x"], "no problem of mine.jsonl has a reference"),
+        (["collect", "--out", "x"], "collect needs the folder of a run"),
+        (["collect", "nowhere", "--out", "x"], "collected from a run with a ledger"),
+        (["export", "nowhere", "--out", "x"], "nowhere cannot be read"),
+    ],
+)
+def test_bad_input_exits_2_with_a_sentence(
+    arguments: list[str], said: str, elsewhere: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(elsewhere, {**PROBLEM, "reference_solution": None})
+    assert bank.main(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert said in captured.err
