@@ -134,7 +134,7 @@ def _pass(shape: ModelShape, use: Use, tokens: int, alone: bool) -> dict[str, in
     backward = int(_BACKWARD * 4 * shape.intermediate * tokens) + (layer if use.checkpointing else 0)
     logits = 3 * 4 * min(_LOGITS, tokens * shape.vocabulary)
     return {
-        "activations kept": kept + 3 * states,
+        "activations kept": kept + 2 * states,
         "one layer or the logits": max(backward, logits) + _unpacked(shape, use),
     }
 

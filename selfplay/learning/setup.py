@@ -25,8 +25,7 @@ from selfplay.learning.choice import check_room, choose, known_shape, this_machi
 from selfplay.learning.classes import known_classes
 from selfplay.learning.credit import CreditSettings
 from selfplay.learning.plan import planned_steps
-from selfplay.learning.policy import NOBODY, Listener, Policy, PolicySettings, open_policy
-from selfplay.learning.policy.settings import EMBEDDED
+from selfplay.learning.policy import EMBEDDED, NOBODY, Listener, Policy, PolicySettings, open_policy
 from selfplay.learning.ranks import Ranks
 from selfplay.learning.references import check_references
 from selfplay.learning.shapes import ModelShape

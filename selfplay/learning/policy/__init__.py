@@ -27,6 +27,6 @@ from selfplay.learning.policy.errors import PolicyError
 from selfplay.learning.policy.opening import open_policy
 from selfplay.learning.policy.player import Policy
 from selfplay.learning.policy.relief import NOBODY, Listener, Relief
-from selfplay.learning.policy.settings import PolicySettings
+from selfplay.learning.policy.settings import EMBEDDED, PolicySettings
 
-__all__ = ["NOBODY", "Listener", "Policy", "PolicyError", "PolicySettings", "Relief", "open_policy"]
+__all__ = ["EMBEDDED", "NOBODY", "Listener", "Policy", "PolicyError", "PolicySettings", "Relief", "open_policy"]
