@@ -320,7 +320,7 @@ def test_the_mutation_operator_of_the_page_changes_a_program() -> None:
 
 def test_the_page_of_real_models_shows_the_memory_plan_as_it_is() -> None:
     page = (ROOT / "docs" / "real-models.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| `(\w+)(?: --model (\S+))?` \| (.*) \|$", page, re.MULTILINE)
+    rows = re.findall(r"^\| `([a-z]+\d+)(?: --model (\S+))?` \| (.*) \|$", page, re.MULTILINE)
     assert {preset for preset, _, _ in rows} == set(CARDS)
     for preset, model, shown in rows:
         config = Config(preset=preset, **({"model": model} if model else {}))
