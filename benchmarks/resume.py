@@ -21,7 +21,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,6 @@ SMALL = (
     *("--final-eval-problems", "2", "--sample-every", "0", "--advantages", "running"),
 )
 USUAL = {"play": 1.0, "judge": 0.5, "update": 0.3, "evaluation": 2.0, "checkpoint": 0.05}  # seconds of a visit
-PER_RUN = 5  # kills of one run, before it may end
 TIMES = "checkpoint_seconds.json"
 
 
@@ -79,22 +78,27 @@ def compare(folder: Path, processes: int, kills: int, rng: random.Random, stages
     assert run(None, ["--output-dir", str(whole), *flags]) == 0
     print(f"{processes} processes: a run that is left alone takes {time.perf_counter() - started:.0f} s", flush=True)
     tell_cost(whole)
-    points = draw(kills, rng)
-    same = True
-    for number in range(0, len(points), PER_RUN):
-        cut = folder / f"cut-{number}"
-        for kill in points[number : number + PER_RUN]:
-            code = run(kill, _next(cut, flags))
-            how = {-signal.SIGKILL: "killed", 0: "had ended before"}.get(code, f"exit code {code}")
-            made = latest(cut)
-            print(
-                f"  {how} in {kill.place}, visit {kill.visit}; checkpoint {made.step if made else 'none'}", flush=True
-            )
-        assert run(None, _next(cut, flags)) == 0
-        differing = [name for name, one in left(whole).items() if left(cut)[name] != one]
-        print(f"  run {number // PER_RUN}: {', '.join(differing) + ' differ' if differing else 'equal'}", flush=True)
-        same &= not differing
-    return same
+    points, same, cut = draw(kills, rng), True, folder / "cut"
+    while points:
+        kill, code = points[0], run(points[0], _next(cut, flags))
+        if code == 0:  # it came to its end before that visit
+            same &= equal(whole, cut)
+            cut, points[0] = cut.with_name(f"{cut.name}+"), replace(kill, visit=1)
+            continue
+        assert code == -signal.SIGKILL, f"exit code {code}"
+        made = latest(cut)
+        print(f"  killed in {kill.place}, visit {kill.visit}; checkpoint {made.step if made else 'none'}", flush=True)
+        del points[0]
+    assert run(None, _next(cut, flags)) == 0
+    return equal(whole, cut) and same
+
+
+def equal(whole: Path, cut: Path) -> bool:
+    """Whether two runs have left the same; told."""
+    there = left(cut)
+    differing = [name for name, digest in left(whole).items() if there[name] != digest]
+    print(f"  ended: {', '.join(differing) + ' differ' if differing else 'equal'}", flush=True)
+    return not differing
 
 
 def draw(kills: int, rng: random.Random) -> list[Kill]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from selfplay.learning.opening import open_player
     from selfplay.match.solver import Solver
     from selfplay.play import play
+    from selfplay.report import report
     from selfplay.train import train
 
 __version__ = "0.1.0"
@@ -37,6 +38,7 @@ __all__ = [
     "load_problems",
     "open_player",
     "play",
+    "report",
     "train",
     "validate_problem",
     "validate_tests_against_solution",
@@ -57,7 +59,11 @@ _HOMES = {
     "validate_problem": "selfplay.game.problems",
     "validate_tests_against_solution": "selfplay.judging.execute",
 }
-_COMMANDS = ("play", "train")  # modules that can be called: `python -m selfplay.train` and selfplay.train(...)
+_COMMANDS = (
+    "play",
+    "report",
+    "train",
+)  # modules that can be called: `python -m selfplay.train` and selfplay.train(...)
 
 
 def __getattr__(name: str) -> Any:

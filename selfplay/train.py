@@ -63,29 +63,33 @@ def train(config: Config | str | Path | None = None, **knobs: Any) -> Result:
 
 def _run(config: Config) -> Result:
     from selfplay.run.folder import RunFolder
+    from selfplay.run.live import display
     from selfplay.run.progress import Progress, evaluation_table
-    from selfplay.run.recorders import Memory, Recorders
+    from selfplay.run.recorders import Memory, Watched
 
-    first, progress, unheard = _first(), Progress(), Memory()
+    first, unheard = _first(), Memory()
     if first:
         _check(config)
-    if config.resume and (done := _finished(config, progress.say if first else unheard.say)):
+    if config.resume and (done := _finished(config, Progress().say if first else unheard.say)):
         return done
     config = _begun_on(config)
     # A folder that is taken is refused here, before torch is loaded.
-    recorder = Recorders(RunFolder(config), progress) if first else unheard
+    screen = display(config)
+    recorder = Watched(RunFolder(config), screen, *_elsewhere(config, screen.say)) if first else unheard
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    recorder.say("loading PyTorch")
-    if first:
-        _hint(config)
     try:
+        recorder.say("loading PyTorch")
+        if first:
+            _hint(config)
         result = _on_all_ranks(config, recorder)
     except BaseException as error:
         if first:
             _add_what_is_left(config, error)
         raise
+    finally:
+        recorder.close()
     if first:
-        print(_last_words(config, result, evaluation_table(result.evaluations, progress.width)), flush=True)
+        print(_last_words(config, result, evaluation_table(result.evaluations, screen.width)), flush=True)
     if result.interrupted and result.stopped_by != signal.SIGINT:
         raise SystemExit(128 + result.stopped_by)
     return result
@@ -96,7 +100,7 @@ def _finished(config: Config, say: Callable[[str], None]) -> Result | None:
     from selfplay.run.checkpoints import to_resume
     from selfplay.run.folder import ADAPTERS
 
-    found = to_resume(config.resume or "", say)
+    found = to_resume(config.resume or "")  # the loop says what is wrong with newer ones
     if found is None or not found.about.finished or not (Path(config.output_dir) / ADAPTERS).is_dir():
         return None
     say(f"{config.output_dir} is finished: all {found.step} steps are done; adapters: {_adapters(config)}")
@@ -128,6 +132,18 @@ def _add_what_is_left(config: Config, error: BaseException) -> None:
         error.add_note(f"the adapters as they were are saved in {_adapters(config)}")
     if made := listed(run):
         error.add_note(f"the last checkpoint is of step {made[-1].step}: go on with --resume {run}")
+
+
+def _elsewhere(config: Config, say: Callable[[str], None]) -> list[Any]:
+    """Recorders that send what they get away from here. Raises SelfplayError where one cannot work."""
+    from selfplay.run.trackers import Tracking, names
+
+    sent: list[Any] = [Tracking(name, config, say) for name in names(config)]
+    if config.push_to_hub:
+        from selfplay.run.hub.pushing import Pushing
+
+        sent.append(Pushing(config, say))
+    return sent
 
 
 def _check(config: Config) -> None:

@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 
-from benchmarks import gpu, random_models
+from benchmarks import gpu, random_models, resume
 from benchmarks.fuzz import hunt, jobs, smaller
 from benchmarks.fuzz_admission import accepts_all
 from benchmarks.fuzz_guard import Finding
@@ -204,3 +204,10 @@ def test_the_memory_plan_counts_what_stays_to_the_byte() -> None:
     assert ran.returncode == 0, ran.stderr
     for part in ("weights", "adapters", "optimizers"):
         assert re.search(rf"{part} .* 1\.00 \|$", ran.stdout, re.MULTILINE)
+
+
+def test_kills_come_to_every_place_of_a_run_and_are_the_same_for_a_seed() -> None:
+    kills = resume.draw(20, Random(1))
+    assert len(kills) == 20
+    assert {kill.place for kill in kills} == set(resume.PLACES)
+    assert kills == resume.draw(20, Random(1))

@@ -92,6 +92,12 @@ def test_a_bare_word_of_yaml_can_be_none() -> None:
     assert configure({"model": "none"}).model is None
 
 
+@pytest.mark.parametrize("word", ["on", "off", "auto"])
+def test_a_bare_word_of_yaml_can_be_on_or_off(tmp_path: Path, word: str) -> None:
+    assert configure(file=written(tmp_path, f"thinking: {word}")).thinking == word
+    assert from_flags(["--thinking", word]).thinking == word
+
+
 def test_a_bare_off_of_yaml_is_the_word(tmp_path: Path) -> None:
     assert configure(file=written(tmp_path, "ledger: off")).ledger == "off"
 

@@ -9,6 +9,11 @@ from typing import Any
 import pytest
 
 from selfplay import evaluate
+from selfplay.config import configure
+from selfplay.learning import setup
+from selfplay.run import checkpoints
+from selfplay.run.checkpoints import About
+from selfplay.run.folder import RunFolder
 
 FEW = ("--num-problems", "3", "--num-samples", "2", "--k", "1", "2")
 
@@ -23,7 +28,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def measured(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
     assert evaluate.main([*FEW, *arguments, "--json", "-"]) == 0
     told = json.loads(capsys.readouterr().out)
-    del told["seconds"]
+    told.pop("seconds", None)
     return told
 
 
@@ -54,6 +59,19 @@ def test_one_s_own_problems_are_measured_whole(capsys: pytest.CaptureFixture[str
     assert list(told["by_problem"]) == ["a"]
     assert evaluate.main([*FEW, "--players", "embedded", "--problems", "mine.jsonl"]) == 2
     assert "the dev split of mine.jsonl holds no problem; give more of them, or --split all" in capsys.readouterr().err
+
+
+def test_the_moments_of_a_run_play_against_each_other(capsys: pytest.CaptureFixture[str]) -> None:
+    config = configure({"output_dir": "run"})
+    policy = setup.open_player(config)
+    RunFolder(config).save(policy)
+    for stage in (1, 2):
+        checkpoints.write(Path("run"), About(8 * stage, 16, stage, evaluated=True), policy.save)
+    checkpoints.write(Path("run"), About(12, 16, 2), policy.save)  # in the middle of a stage
+    told = measured(capsys, "--cross-play", "run")
+    assert told["players"] == ["start", "stage 1", "stage 2"]
+    # These checkpoints are all of untrained adapters, so every pair plays alike.
+    assert all(row == told["survives"][0] and row == row[:1] * 3 for row in told["survives"])
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from selfplay import _HOMES, __all__, __version__, evaluate, solve
+from selfplay import _HOMES, __all__, __version__, bank, evaluate, solve
 from selfplay.config import PRESETS, Config
 from selfplay.game.phases import SCHEDULES
 from selfplay.game.rewards import RULES
@@ -66,7 +66,7 @@ def test_the_bounds_that_a_gpu_install_needs_stand_in_what_the_tests_install() -
 def test_what_the_package_offers_can_be_had() -> None:
     import selfplay
 
-    assert {*_HOMES, "play", "train"} == set(__all__)
+    assert {*_HOMES, "play", "report", "train"} == set(__all__)
     assert all(callable(getattr(selfplay, name)) for name in __all__)
     assert __version__ == "0.1.0"
 
@@ -88,6 +88,8 @@ def test_a_wheel_finds_its_prompts_and_data_away_from_the_checkout(tmp_path: Pat
         names = archive.namelist()
         archive.extractall(site)
     assert not [name for name in names if name.startswith(("tests/", "datasets/", "prompts/", "sandbox/", "runs/"))]
+    for beside_code in ("report/page.html.jinja", "report/page.css", "report/page.js", "hub/card.md.jinja"):
+        assert f"selfplay/run/{beside_code}" in names
     code = (
         "from selfplay.game.problems import load_problems; from selfplay.game.stages import get_stage\n"
         "from selfplay.resources import resource; import selfplay\n"
@@ -100,15 +102,26 @@ def test_a_wheel_finds_its_prompts_and_data_away_from_the_checkout(tmp_path: Pat
     assert ran.stdout.split() == ["True", "True", "True"], ran.stderr
 
 
-PAGES = ["README.md", "docs/coming-from-the-prototype.md", "docs/using.md"]
+PAGES = ["README.md", "docs/coming-from-the-prototype.md", "docs/using.md", "docs/troubleshooting.md"]
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_flag_that_a_page_names_exists(page: str) -> None:
     text = (ROOT / page).read_text()
     flags = {name.replace("-", "_") for name in re.findall(r"--([a-z][a-z-]+)", text)}
-    others = {"config", "problem", "help", "extra_index_url", "code", "tests", "entry", "reference", "show_values"}
-    others |= {name.replace("-", "_") for command in (solve, evaluate) for name in command.OWN}
+    others = {
+        "config",
+        "problem",
+        "help",
+        "extra_index_url",
+        "code",
+        "tests",
+        "entry",
+        "reference",
+        "show_values",
+        "public",
+    }
+    others |= {name.replace("-", "_") for command in (solve, evaluate, bank) for name in command.OWN}
     assert flags <= {each.name for each in fields(Config)} | others
 
 

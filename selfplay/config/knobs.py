@@ -88,6 +88,23 @@ class Knobs:
         "Allow more processes than this machine has cores, which is slower than as many as it has.",
         anew=True,
     )
+    report_to: str | tuple[str, ...] | None = knob(
+        None,
+        RUN,
+        "Experiment trackers that get the figures of each step: trackio, tensorboard, wandb, or several with commas. "
+        "Each is an extra of its name. none: metrics.jsonl alone.",
+        anew=True,
+    )
+    push_to_hub: str | None = knob(
+        None,
+        RUN,
+        "Repository user/name on the Hugging Face Hub that gets both adapters and a card, private where it is new. none: "
+        "nothing is pushed.",
+        anew=True,
+    )
+    hub_strategy: Literal["end", "every_save"] = knob(
+        "end", RUN, "When --push-to-hub pushes: at the end, or with every checkpoint as well.", anew=True
+    )
     ledger: Literal["full", "texts", "off"] = knob(
         "full",
         RUN,
@@ -106,8 +123,8 @@ class Knobs:
     init_from: str | None = knob(
         None,
         SAVING,
-        "Begin a new run on adapters that are trained already: those of a run (its best checkpoint), of a checkpoint, or "
-        "a folder of adapters. Rank, scale and layers are theirs. none: fresh adapters.",
+        "Begin a new run on adapters that are trained already: those of a run (its best checkpoint), of a checkpoint, "
+        "a folder of adapters, or user/name on the hub. Rank, scale and layers are theirs. none: fresh adapters.",
     )
     save_steps: int | Literal["auto"] = knob(
         "auto",
@@ -198,6 +215,12 @@ class Knobs:
         "Style of the prompts: compact or instruct.",
         model="instruct",
     )
+    thinking: Literal["auto", "on", "off"] = knob(
+        "auto",
+        PLAYER,
+        "Whether a model thinks before it speaks: on and off turn the switch of its chat template, auto leaves it as it "
+        "is. Off is much faster.",
+    )
 
     schedule: str = knob(
         "full",
@@ -269,10 +292,16 @@ class Knobs:
     max_completion_length: int = knob(
         96,
         GAME,
-        "Tokens per turn. Thinking models want 4096. Raise it when many turns are truncated, lower it when memory "
-        "runs out.",
+        "Tokens per turn. Raise it when many turns are truncated, lower it when memory runs out.",
         low=1,
         model=512,
+    )
+    thinking_tokens: int = knob(
+        4096,
+        GAME,
+        "Tokens per turn that a thinking model gets on top of max_completion_length. Raise it when many thoughts are cut "
+        "off (thought_cut), lower it when memory or patience runs out.",
+        low=0,
     )
 
     rewards: str = knob(

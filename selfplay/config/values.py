@@ -37,8 +37,8 @@ class _Unfit(Exception):
 def read(name: str, value: object, hint: Any) -> Any:
     """`value` as the type `hint`. Raises ConfigError, or UnknownName where it should be one of a few words."""
     choices = _choices(hint)
-    if value is False and "off" in choices:
-        value = "off"  # YAML takes a bare `off` for false
+    if isinstance(value, bool) and "off" in choices:
+        value = "on" if value else "off"  # what YAML takes a bare on or off for
     if choices == _parts(hint) and value not in choices:
         raise UnknownName(name, value, choices)
     try:

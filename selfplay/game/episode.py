@@ -37,7 +37,8 @@ class Turn:
     `prompt` are the unscored ids that lead to it, `ids` the sampled ones (end of turn included where it was sampled),
     `logprobs` their log-probabilities at the sampling temperature. `truncated`: the token limit ended it.
     `fresh`: `prompt` starts a new token sequence (the first turn; every turn where the chat template does not preserve
-    prefixes).
+    prefixes; one after a thought). `text` is what was said, `thought` what was thought before, with the marks around it;
+    empty where nothing was. A thought is trained as all of `ids` are, and no prompt holds it.
     """
 
     key: TurnKey
@@ -47,11 +48,17 @@ class Turn:
     text: str
     truncated: bool
     fresh: bool = False
+    thought: str = ""
 
     @property
     def stage(self) -> int:
         """The stage that it was played at."""
         return self.key.stage
+
+    @property
+    def thought_cut(self) -> bool:
+        """Whether the token limit came before anything was said."""
+        return self.truncated and bool(self.thought) and not self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +76,7 @@ class Conversation:
 
     @property
     def sequences(self) -> tuple[tuple[Turn, ...], ...]:
-        """The turns by token sequence: one, unless the chat template forces an independent prompt per turn."""
+        """The turns by token sequence: one, unless the chat template or a thought forces independent prompts."""
         starts = [i for i, turn in enumerate(self.turns) if turn.fresh]
         return tuple(self.turns[a:b] for a, b in pairwise([*starts, len(self.turns)]))
 

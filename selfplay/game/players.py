@@ -15,10 +15,18 @@ from selfplay.game.episode import ROLES, Role, TurnKey
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How a turn is sampled. `temperature` 0 is greedy; `max_tokens` ends a turn that does not end itself."""
+    """How a turn is sampled. `temperature` 0 is greedy; `max_tokens` ends a turn that does not end itself.
+
+    `thinking_tokens` come on top where the player thinks before it speaks.
+    """
 
     temperature: float = 1.0
     max_tokens: int = 128
+    thinking_tokens: int = 0
+
+    def thinking(self) -> Sampling:
+        """The same for a player that thinks."""
+        return Sampling(self.temperature, self.max_tokens + self.thinking_tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,22 +62,30 @@ class Chat(Protocol):
     """The model's own way of writing a conversation as ids.
 
     `prefix_preserving`: what was written stays as it is when the conversation goes on. Where a template breaks that
-    (it rewrites earlier turns), each turn is asked with an independent prompt.
+    (it rewrites earlier turns), each turn is asked with an independent prompt. `thinks`: turns begin with a thought.
     """
 
     @property
     def prefix_preserving(self) -> bool: ...
 
+    @property
+    def thinks(self) -> bool: ...
+
     def first(self, user: str, system: str = "") -> tuple[int, ...]:
         """Ids of an opening message, up to where the player speaks."""
         ...
 
-    def next(self, user: str, truncated: bool) -> tuple[int, ...]:
-        """Ids from the end of the last turn to where the player speaks again; closes a truncated turn first."""
+    def next(self, user: str, said: Sequence[int]) -> tuple[int, ...]:
+        """Ids from the last turn, of which `said` was sampled, to where the player speaks again; closes a turn that did not
+        end as the template ends it. Only for a chat that is prefix-preserving."""
         ...
 
     def text(self, ids: Sequence[int]) -> str:
-        """The text of sampled ids, special tokens left out."""
+        """What sampled ids say to others: special tokens and thoughts left out."""
+        ...
+
+    def thought(self, ids: Sequence[int]) -> str:
+        """The thought in sampled ids, with the marks around it; empty where they hold none."""
         ...
 
 
@@ -87,15 +103,20 @@ class ByteChat:
 
     end = 256
     prefix_preserving = True
+    thinks = False
 
     def first(self, user: str, system: str = "") -> tuple[int, ...]:
         return tuple(f"{system}\n{user}\n".lstrip("\n").encode())
 
-    def next(self, user: str, truncated: bool) -> tuple[int, ...]:
-        return (*((self.end,) if truncated else ()), *f"\n{user}\n".encode())
+    def next(self, user: str, said: Sequence[int]) -> tuple[int, ...]:
+        closing = () if said and said[-1] == self.end else (self.end,)
+        return (*closing, *f"\n{user}\n".encode())
 
     def text(self, ids: Sequence[int]) -> str:
         return bytes(i for i in ids if i < 256).decode(errors="replace")
+
+    def thought(self, ids: Sequence[int]) -> str:
+        return ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,14 @@
 
 Two styles: `instruct` for instruction-tuned models, `compact` for the embedded player, whose context is short and whose
 words are few. A template sees `problem`, `stage`, `first` (this message opens the conversation), `material` (for the
-discriminator the generator's text of that stage) and `cases` (tests asked for per turn); any other name is an error.
+discriminator the generator's text of that stage), `earlier` (the turns so far, where the message must quote them) and
+`cases` (tests asked for per turn); any other name is an error.
 Left out: turning messages into ids (`Chat` in players.py) and reading the answers (extract.py).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -17,10 +19,19 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from selfplay.errors import SelfplayError, UnknownName
 from selfplay.game.episode import Role
 from selfplay.game.problems import Problem
-from selfplay.game.stages import get_stage
+from selfplay.game.stages import Stage, get_stage
 from selfplay.resources import resource
 
 STYLES = ("instruct", "compact")
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """A turn of the player who is asked, quoted: its stage, what it `said`, and what it `read` before (a discriminator)."""
+
+    stage: Stage
+    said: str
+    read: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +47,20 @@ class Prompts:
         if self.cases < 1:
             raise SelfplayError(f"cases is {self.cases}: ask for at least 1 test per turn")
 
-    def ask(self, problem: Problem, role: Role, stage: int, material: str | None = None, first: bool = False) -> str:
+    def ask(
+        self,
+        problem: Problem,
+        role: Role,
+        stage: int,
+        material: str | None = None,
+        first: bool = False,
+        earlier: Sequence[Earlier] = (),
+    ) -> str:
         """The user message that asks `role` for its turn at `stage`.
 
         `first`: the message opens the conversation and so carries the problem. `material`: for the discriminator the
-        generator's text of this stage, required; for the generator its own earlier stages, only where each turn is a
-        conversation of its own.
+        generator's text of this stage, required. `earlier`: the role's turns so far, only where each turn is a conversation
+        of its own.
         """
         if role == "discriminator" and material is None:
             raise SelfplayError(
@@ -52,6 +71,7 @@ class Prompts:
             "stage": get_stage(stage),
             "first": first,
             "material": material,
+            "earlier": earlier,
             "cases": self.cases,
         }
         return _environment(self.style).get_template(f"{role}/{stage}.jinja").render(names)

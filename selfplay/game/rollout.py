@@ -3,6 +3,10 @@
 The generator never sees a test, so its chains are played first and the discriminator then reads them; each stage is one
 batched call per role. Stages before the branching stage are the frozen prefix, played once per problem and shared by all
 branches of both roles.
+
+A conversation goes on by appending ids. Where the chat template rewrites earlier turns, and after a turn that holds a
+thought, the next turn is asked in a prompt of its own, which quotes what was read and said so far: nobody, the thinker
+included, is shown a thought.
 """
 
 from __future__ import annotations
@@ -12,9 +16,10 @@ from dataclasses import dataclass, field, replace
 
 from selfplay.game.episode import Conversation, Group, Turn, TurnKey
 from selfplay.game.phases import Step, Trained
-from selfplay.game.players import Player, Request, Sampling
+from selfplay.game.players import Chat, Completion, Player, Request, Sampling
 from selfplay.game.problems import Problem
-from selfplay.game.prompts import Prompts
+from selfplay.game.prompts import Earlier, Prompts
+from selfplay.game.stages import get_stage
 
 PREFIX = -1  # the branch number of the shared prefix
 
@@ -56,6 +61,8 @@ def converse(
     player: Player, prompts: Prompts, seats: Sequence[Seat], stages: Sequence[int], sampling: Sampling
 ) -> list[Conversation]:
     """Continue every seat's conversation through `stages`, one batched call per stage. All seats are of one role."""
+    if player.chat.thinks:
+        sampling = sampling.thinking()
     for stage in stages:
         prompted = [_prompt(player, prompts, seat, stage) for seat in seats]
         requests = [
@@ -64,7 +71,7 @@ def converse(
         ]
         completions = player.complete(requests, sampling) if seats else []
         turns = [
-            Turn(key, prompt, said.ids, said.logprobs, player.chat.text(said.ids), said.truncated, fresh)
+            _turn(player.chat, key, prompt, said, fresh)
             for (key, prompt, fresh), said in zip(prompted, completions, strict=True)
         ]
         seats = [
@@ -76,16 +83,23 @@ def converse(
 def _prompt(player: Player, prompts: Prompts, seat: Seat, stage: int) -> tuple[TurnKey, tuple[int, ...], bool]:
     """The key of a turn, the ids that ask for it, and whether they start a new token sequence."""
     conversation, problem = seat.conversation, seat.problem
-    role = conversation.role
+    role, chat = conversation.role, player.chat
     key = TurnKey(seat.step, problem.id, role, seat.branch, stage)
     material = seat.chain.text(stage) if seat.chain else None
-    if conversation.turns and player.chat.prefix_preserving:
-        asked = prompts.ask(problem, role, stage, material, first=False)
-        return key, player.chat.next(asked, conversation.turns[-1].truncated), False
-    # A chat whose template drops or rewrites earlier turns cannot be continued by token: what was said is quoted.
-    said = [turn.text for turn in conversation.turns]
-    asked = "\n\n".join([*said, prompts.ask(problem, role, stage, material, first=True)])
-    return key, player.chat.first(asked, prompts.system(role)), True
+    last = conversation.turns[-1] if conversation.turns else None
+    if last is not None and chat.prefix_preserving and not last.thought:
+        return key, chat.next(prompts.ask(problem, role, stage, material), last.ids), False
+    earlier = [
+        Earlier(get_stage(turn.stage), turn.text, seat.chain.text(turn.stage) if seat.chain else "")
+        for turn in conversation.turns
+    ]
+    asked = prompts.ask(problem, role, stage, material, first=True, earlier=earlier)
+    return key, chat.first(asked, prompts.system(role)), True
+
+
+def _turn(chat: Chat, key: TurnKey, prompt: tuple[int, ...], said: Completion, fresh: bool) -> Turn:
+    text, thought = chat.text(said.ids), chat.thought(said.ids)
+    return Turn(key, prompt, said.ids, said.logprobs, text, said.truncated, fresh, thought)
 
 
 def play(player: Player, prompts: Prompts, problems: Sequence[Problem], step: Step, table: Table) -> list[Group]:

@@ -51,6 +51,7 @@ def evaluate(run: Run) -> None:
         records[when] = evaluation_record(run, when, own, time.perf_counter() - started)
         if when == "after":
             records[when]["change"] = {name: each.as_json() for name, each in changes(state.measured, own).items()}
+    state.ahead()
     for record in records.values():
         run.recorder.evaluation(record)
     state.evaluated(records, everyone)

@@ -154,6 +154,7 @@ def train_step(run: Run, step: Step) -> None:
     state.micro_batch_tokens = relief.size
     clock.lap("update")
     counts = step_counts(matches, drifted, run.judge.order_dependent - dependent) + taught(credits)
+    state.ahead()
     metrics = _record(run, step, matches, counts, stats, clock)
     state.step_done(running, skipped, metrics)
 

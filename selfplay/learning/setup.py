@@ -172,6 +172,7 @@ def open_player(config: Config, told: Listener = NOBODY) -> Policy:
         rows=choice.rows,
         prefill_tokens=choice.prefill_tokens,
         gradient_checkpointing=choice.checkpointing,
+        thinking=config.thinking,
     )
     return open_policy(config.model or EMBEDDED, settings, config.seed, config.device, told)
 
@@ -193,7 +194,7 @@ def open_judge(config: Config) -> Judge:
 
 def table(config: Config) -> Table:
     """The layout of a group; without an adversary no suite is played."""
-    sampling = Sampling(config.temperature, config.max_completion_length)
+    sampling = Sampling(config.temperature, config.max_completion_length, config.thinking_tokens)
     suites = 0 if config.adversary in ("none", "golden") else config.num_suites
     return Table(config.num_generations, suites, config.num_targets, sampling, sampling)
 

@@ -73,8 +73,12 @@ class State:
 
     @property
     def whole(self) -> bool:
-        """Whether the weights are those of the last step that is done, not on their way to the next."""
+        """Whether weights and records are those of the last step that is done, not on their way to the next."""
         return self._moves == self.policy.moves
+
+    def ahead(self) -> None:
+        """From here on the records are ahead of the state, until it takes in what they say."""
+        self._moves = {}
 
     @property
     def last(self) -> Step | None:
@@ -105,8 +109,9 @@ class State:
         self.evaluations |= records
         if "before" in records:
             self.measured = measured
-        for record in records.values():
-            self.scores = {**self.scores, GREEDY: record[GREEDY]["value"]}
+        # Of a stage's evaluation and the final one the stage's counts, which reads the same problems as every other stage's.
+        self.scores = {**self.scores, GREEDY: next(iter(records.values()))[GREEDY]["value"]}
+        self._moves = dict(self.policy.moves)
 
     # ---- keeping ----
 

@@ -8,6 +8,7 @@ where a test that counts fails the program.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -65,7 +66,11 @@ def _bug(line: str, where: str) -> Bug:
 
 
 def hunt(entrant: Entrant, bugs: Sequence[Bug], judge: Judge, samples: int) -> list[Match]:
-    """One match per bug, with `samples` suites that read the buggy program."""
+    """One match per bug, with `samples` suites that read the buggy program.
+
+    In compact prompts every function is called f: the embedded player knows no other name.
+    """
+    bugs = [_called_f(bug) for bug in bugs] if entrant.prompts.style == "compact" else bugs
     chains = [_chain(bug, entrant.prompts.style) for bug in bugs]
     seats = [
         Seat(EVALUATION, bug.problem, Conversation("discriminator"), number, chain.conversation)
@@ -86,6 +91,25 @@ def hunt(entrant: Entrant, bugs: Sequence[Bug], judge: Judge, samples: int) -> l
     ]
     step = replace(entrant, stages=(STAGE,)).step(EVALUATION, "bugs")
     return judged(submissions, step, judge, entrant.prompts.cases)
+
+
+def _called_f(bug: Bug) -> Bug:
+    """The same bug in a function called f."""
+    problem, name = bug.problem, re.compile(rf"\b{re.escape(bug.problem.entry_point)}\b")
+    if not problem.entry_point:
+        return bug
+    tests = (problem.baseline_tests, problem.hidden_tests)
+    baseline, hidden = (tuple(name.sub("f", test) if isinstance(test, str) else test for test in own) for own in tests)
+    renamed = replace(
+        problem,
+        description=name.sub("f", problem.description),
+        entry_point="f",
+        signature=name.sub("f", problem.signature),
+        baseline_tests=baseline,
+        hidden_tests=hidden,
+        reference_solution=name.sub("f", problem.reference_solution or ""),
+    )
+    return Bug(renamed, name.sub("f", bug.buggy))
 
 
 def _chain(bug: Bug, style: str) -> Chain:

@@ -78,6 +78,7 @@ def _of_match(match: Match) -> Counts:
         "reward/generator": _share([chain.reward for chain in match.chains if chain.reward is not None]),
         "reward/discriminator": _share([r for suite in match.suites for r in suite.rewards if r is not None]),
         "truncated": _share([turn.truncated for turn in turns]),
+        "thought_cut": _share([turn.thought_cut for turn in turns if turn.thought]),
         "kills": _share(killed),
         "bug_catch_rate": _bugs_caught(suites),
     }

@@ -165,6 +165,7 @@ def _problem_of(record: Mapping[str, Any]) -> Problem:
 def _turn(turn: Turn) -> dict[str, Any]:
     return {name: getattr(turn.key, name) for name in _KEY} | {
         "text": turn.text,
+        "thought": turn.thought,
         "truncated": turn.truncated,
         "fresh": turn.fresh,
         "prompt_ids": list(turn.prompt),
@@ -182,6 +183,7 @@ def _turn_of(record: Mapping[str, Any]) -> Turn:
         record["text"],
         record["truncated"],
         record["fresh"],
+        record["thought"],
     )
 
 

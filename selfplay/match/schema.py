@@ -109,6 +109,7 @@ RECORD: Mapping[str, Any] = {
             "branch": "integer",
             "stage": "stage",
             "text": "text",
+            "thought": "text",
             "truncated": "boolean",
             "fresh": "boolean",
             "prompt_ids": ["integer"],

@@ -74,7 +74,8 @@ def warnings(match: Match, sampling: Sampling, player: str, prompts: str) -> lis
         return []
     causes = [
         f"  - temperature too low or too high: it is {sampling.temperature:g}; 0.7 to 1.0 suits most models",
-        f"  - too few tokens: max_completion_length is {sampling.max_tokens}; thinking models need about 4096",
+        f"  - too few tokens: max_completion_length is {sampling.max_tokens}; a model that thinks gets thinking_tokens, "
+        f"{sampling.thinking_tokens}, on top",
         f"  - not the model you meant, or one that was not trained to follow instructions: it is {player}",
     ]
     said = [
@@ -89,7 +90,7 @@ def _empty(match: Match) -> Iterator[tuple[Turn, str]]:
     for each in (chain, *match.suites[:1]):
         for turn in each.conversation.turns:
             if not turn.text.strip():
-                yield turn, "empty"
+                yield turn, "empty" + (_cut(turn) if turn.thought_cut else "")
     program = chain.conversation.turns[-1]
     if program.text.strip() and not chain.code.source:
         yield program, f"holds no program ({chain.code.how})" + _cut(program)
@@ -116,7 +117,7 @@ def _story(match: Match) -> Iterator[str]:
 
 def _said(role: Role, turn: Turn) -> Iterator[str]:
     lines = turn.text.strip().splitlines() or ["(nothing)"]
-    yield f"  {role}{' (cut off at the token limit)' if turn.truncated else ''}:"
+    yield f"  {role}{f' ({_limit(turn)})' if turn.truncated else ''}:"
     yield from (f"    {line}" for line in lines[:_LINES])
     if len(lines) > _LINES:
         yield f"    ... {len(lines) - _LINES} more lines"
@@ -178,7 +179,11 @@ def _name(turn: Turn) -> str:
 
 
 def _cut(turn: Turn) -> str:
-    return ", cut off at the token limit" if turn.truncated else ""
+    return f", {_limit(turn)}" if turn.truncated else ""
+
+
+def _limit(turn: Turn) -> str:
+    return "cut off in a thought at the token limit" if turn.thought_cut else "cut off at the token limit"
 
 
 def _first_line(text: str) -> str:

@@ -1,1 +1,1 @@
-"""A run seen from outside: its folder, what it prints, how commands end, and the checks of this machine."""
+"""A run seen from outside: its folder and checkpoints, what it prints, how commands end, and the checks of this machine."""

@@ -4,6 +4,7 @@
     find_adapters("runs/a@8")                  those of the checkpoint after 8 steps, which is runs/a/checkpoints/8
     find_adapters("mine")                      mine/generator and mine/discriminator, or one of them
     find_adapters("mine/generator")            one role alone
+    find_adapters("user/name")                 those that were pushed to the hub
 
 Beside what PEFT reads, each role's folder says which base it belongs to: by name, and by a digest of the files, since a name
 can be given to anything. Left out: adapters of other kinds than plain LoRA, which would need another trainer.
@@ -59,8 +60,10 @@ class Found:
 
 
 def find_adapters(name: str | Path, say: Callable[[str], None] = lambda text: None) -> Found:
-    """Raises AdapterError, CheckpointError."""
-    folder = _folder(Path(name), say)
+    """Raises AdapterError, CheckpointError, BadInput where it is a name on the hub that cannot be fetched."""
+    from selfplay.run.hub.pull import here_or_fetched  # which knows adapters from here
+
+    folder = _folder(here_or_fetched(str(name)), say)
     folders: dict[Role, Path] = {role: folder / role for role in ROLES if (folder / role / SETTINGS).is_file()}
     if not folders and (folder / SETTINGS).is_file():
         folders = {role: folder for role in ROLES if role == folder.absolute().name}
@@ -127,6 +130,9 @@ def write_base(folder: Path, base: Base) -> None:
 
 def _folder(path: Path, say: Callable[[str], None]) -> Path:
     """The folder that holds the adapters of a run, a checkpoint, or itself."""
+    run, _, step = str(path).rpartition("@")
+    if run and step.isdecimal() and not path.exists():
+        return checkpoints.find(Path(run), int(step)).path / ADAPTERS
     run, at, step = str(path).rpartition("@")
     if at and not path.exists():
         if not step.isdigit():
@@ -137,9 +143,8 @@ def _folder(path: Path, say: Callable[[str], None]) -> Path:
     if (path / checkpoints.MANIFEST).is_file():
         checkpoints.read(path).check()
         return path / ADAPTERS
-    if (path / CONFIG).is_file():
-        best = checkpoints.best(path, say=say)
-        return (best.path if best else path) / ADAPTERS
+    if (path / CONFIG).is_file() and (best := checkpoints.best(path, say=say)):
+        return best.path / ADAPTERS
     return path / ADAPTERS if (path / ADAPTERS).is_dir() else path
 
 

@@ -24,11 +24,11 @@ from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
 
-from selfplay.config.layers import run_folder
+from selfplay.config.layers import CHECKPOINTS, run_folder
 from selfplay.errors import SelfplayError
 
 SCHEMA = 1
-FOLDER, MANIFEST = "checkpoints", "manifest.json"
+FOLDER, MANIFEST = CHECKPOINTS, "manifest.json"
 _PARTIAL, _OLD = ".partial", ".old"
 _NAME = re.compile(r"(\d+)(\.old)?")
 _BLOCK = 1 << 20

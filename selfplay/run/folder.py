@@ -29,13 +29,13 @@ from typing import Any, Protocol
 
 from selfplay import __version__
 from selfplay.config import Config
-from selfplay.config.layers import MADE_WITH
+from selfplay.config.layers import MADE_WITH, RUN_FILE
 from selfplay.errors import SelfplayError
 from selfplay.run import checkpoints
 from selfplay.run.checkpoints import About
 
 SCHEMA = 1
-CONFIG, METRICS, EPISODES, ADAPTERS = "config.yaml", "metrics.jsonl", "episodes.jsonl", "adapters"
+CONFIG, METRICS, EPISODES, ADAPTERS = RUN_FILE, "metrics.jsonl", "episodes.jsonl", "adapters"
 RECORDS = (METRICS, EPISODES)
 PACE = 100  # `--save-steps auto` computes so many times as long as its last checkpoint took before the next
 _PACKAGES = ("torch", "transformers", "peft", "tokenizers")
@@ -80,7 +80,8 @@ class RunFolder:
         self._facts: dict[str, Any] = {}
         self._waiting: list[dict[str, Any]] = []  # evaluations before the first step
         self._open = False
-        self._kept_at, self._cost = time.perf_counter(), 0.0  # of the last checkpoint
+        self._kept: About | None = None  # the last checkpoint, when it was made and how long that took
+        self._kept_at, self._cost = time.perf_counter(), 0.0
 
     def say(self, text: str) -> None:
         """What a run is at is for the reader of the log."""
@@ -119,9 +120,10 @@ class RunFolder:
     def keep(self, state: Keeps, must: bool = False) -> None:
         """Writes a checkpoint where one is due, or `must` be, and removes what is in excess."""
         about = state.about({})
-        if not must and not self._due(about.step):
+        if about == self._kept or not (must or self._due(about.step)):
             return
-        self._begin()
+        self._append(METRICS, self._waiting)
+        self._waiting = []
         started = time.perf_counter()
         try:
             about = state.about({name: synced(self.path / name) for name in RECORDS})
@@ -129,7 +131,7 @@ class RunFolder:
             checkpoints.keep(self.path, self.config.save_total_limit, self.config.best_by)
         except disk_errors() as error:
             raise _trouble(self.path / checkpoints.FOLDER / str(about.step), error) from error
-        self._kept_at = time.perf_counter()
+        self._kept, self._kept_at = state.about({}), time.perf_counter()
         self._cost = self._kept_at - started
 
     def rewind(self, step: int, records: Mapping[str, int]) -> None:
@@ -148,6 +150,9 @@ class RunFolder:
             return time.perf_counter() - self._kept_at >= PACE * self._cost
         return step % self.config.save_steps == 0
 
+    def close(self) -> None:
+        """Every record is written when it comes."""
+
     def _append(self, name: str, records: Iterable[Mapping[str, Any]]) -> None:
         self._begin()
         append_lines(self.path / name, records)
@@ -162,16 +167,15 @@ class RunFolder:
                 )
             return
         check_free(self.path)
-        target = self.path / CONFIG
+        target, partial = self.path / CONFIG, self.path / f"{CONFIG}.partial"
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            with open(target, "x", encoding="utf-8") as file:
+            with open(partial, "w", encoding="utf-8") as file:
                 file.write(self._described())
-        except FileExistsError:
-            raise _taken(self.path, CONFIG) from None
+            partial.rename(target)  # whole or not at all: it is what a resume reads first
         except OSError as error:
             with suppress(OSError):
-                target.unlink(missing_ok=True)
+                partial.unlink(missing_ok=True)
                 self.path.rmdir()
             raise _trouble(target, error) from error
         self._open = True

@@ -1,7 +1,7 @@
 """What a run says while it runs: what it is at, one line a step, one an evaluation, a sample now and then, the table.
 
 Plain text in aligned columns, so it reads the same in a terminal, a log file and a notebook; in a terminal that is too
-narrow for all columns the lines are shorter. Left out: progress bars and colours.
+narrow for all columns the lines are shorter. Left out: progress bars and colours, which `live` adds in a terminal.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from typing import Any, TextIO
 
 from selfplay.game.episode import ROLES
+from selfplay.printing import printable
 from selfplay.run.folder import Keeps, Saves
 
 REPEAT = 20  # lines between two headers
-_FIGURES = {
+FIGURES = {
     "code_correct": "code correct, temperature 1",
     "code_greedy": "code correct, greedy",
     "pass_at_4": "pass@4",
@@ -127,11 +128,14 @@ class Progress:
 
     def rewind(self, step: int, records: Mapping[str, int]) -> None: ...
 
+    def close(self) -> None:
+        """Nothing more will be recorded."""
+
     def _fold(self, text: str) -> None:
         self._print(textwrap.fill(text, self.width, subsequent_indent="   ") if len(text) > self.width else text)
 
     def _print(self, text: str) -> None:
-        print(text, file=self.out, flush=True)
+        print(printable(text), file=self.out, flush=True)  # a sample is what models wrote
 
 
 def terminal_width(out: TextIO) -> int:
@@ -185,14 +189,14 @@ def evaluation_table(evaluations: Mapping[str, Mapping[str, Any]], width: int = 
     before, after = evaluations.get("before"), evaluations.get("after")
     if not before or not after:
         return ""
-    labels = _FIGURES if width >= WIDE else {key: _SHORT_TABLE[key] for key in _FIGURES}
+    labels = FIGURES if width >= WIDE else {key: _SHORT_TABLE[key] for key in FIGURES}
     wide = max(map(len, labels.values()))
     lines = [f"{'':{wide}}  {'before':>18}  {'after':>18}  {'change':>21}"]
     for key, label in labels.items():
         if key in before and key in after:
             one, other = before[key], after[key]
-            change = _change(one, other, after.get("change", {}).get(key))
-            lines.append(f"{label:{wide}}  {interval(one):>18}  {interval(other):>18}  {change:>21}")
+            paired = change(one, other, after.get("change", {}).get(key))
+            lines.append(f"{label:{wide}}  {interval(one):>18}  {interval(other):>18}  {paired:>21}")
     split = f"{after.get('split', '?')} split, {after.get('problems', '?')} problems"
     return "\n".join([f"Held-out problems ({split}; 95 % intervals over problems)", *lines])
 
@@ -215,7 +219,7 @@ def _value(figure: Mapping[str, float | None] | None) -> float | None:
     return figure.get("value") if figure else None
 
 
-def _change(
+def change(
     before: Mapping[str, float | None], after: Mapping[str, float | None], paired: Mapping[str, float | None] | None
 ) -> str:
     """ "+0.20 [+0.10, +0.30]"; without an interval where the records hold none."""

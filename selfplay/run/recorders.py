@@ -1,11 +1,36 @@
-"""Where records go besides a folder and a screen: to several places at once, or to memory."""
+"""Where records go besides a folder and a screen: to several places at once, watched for what is wrong, or to memory."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from selfplay.run.alarms import Alarm, Watch
 from selfplay.run.folder import Keeps, Saves
+
+
+class Silent:
+    """A recorder that keeps nothing; one that cares for a few records overrides these."""
+
+    def say(self, text: str) -> None: ...
+
+    def about(self, **facts: Any) -> None: ...
+
+    def step(self, metrics: Mapping[str, Any]) -> None: ...
+
+    def evaluation(self, record: Mapping[str, Any]) -> None: ...
+
+    def episodes(self, records: Sequence[Mapping[str, Any]]) -> None: ...
+
+    def sample(self, text: str) -> None: ...
+
+    def save(self, policy: Saves) -> None: ...
+
+    def keep(self, state: Keeps, must: bool = False) -> None: ...
+
+    def rewind(self, step: int, records: Mapping[str, int]) -> None: ...
+
+    def close(self) -> None: ...
 
 
 class Recorders:
@@ -50,6 +75,34 @@ class Recorders:
         for recorder in self.each:
             recorder.rewind(step, records)
 
+    def close(self) -> None:
+        for recorder in self.each:
+            recorder.close()
+
+
+class Watched(Recorders):
+    """Several recorders as one, to which alarms are said as they begin."""
+
+    def __init__(self, *each: Any) -> None:
+        super().__init__(*each)
+        self.watch = Watch()
+
+    def about(self, **facts: Any) -> None:
+        self.watch.facts |= facts
+        super().about(**facts)
+
+    def step(self, metrics: Mapping[str, Any]) -> None:
+        super().step(metrics)
+        self._sound(self.watch.step(metrics))
+
+    def episodes(self, records: Sequence[Mapping[str, Any]]) -> None:
+        super().episodes(records)
+        self._sound(self.watch.episodes(records))
+
+    def _sound(self, alarms: Sequence[Alarm]) -> None:
+        for alarm in alarms:
+            self.say(str(alarm))
+
 
 class Memory:
     """A recorder that keeps everything, for tests and for other ranks than the first."""
@@ -92,3 +145,5 @@ class Memory:
 
     def rewind(self, step: int, records: Mapping[str, int]) -> None:
         """Another process, or an earlier one, has recorded what came before."""
+
+    def close(self) -> None: ...

@@ -12,34 +12,39 @@ from pathlib import Path
 from selfplay.config import Config, configure
 from selfplay.config.layers import defaults
 from selfplay.errors import SelfplayError
-from selfplay.judging.judge import Job
-from selfplay.learning import setup
+from selfplay.learning.opening import EMBEDDED, Source
+from selfplay.learning.setup import open_judge, open_problems
 from selfplay.match.evaluate import Evaluator, figures, measured_of
 from selfplay.match.intervals import Estimate, ratio
+from selfplay.match.record import Chain
 from selfplay.mutation.bank import MutantBank
-from selfplay.reading import problem_cases
 
 
 def measure(config: Config, split: str) -> dict[str, Estimate]:
     """The figures of an evaluation, and `caught_by_baseline`, a share of the wrong samples."""
-    judge = setup.open_judge(config)
+    judge = open_judge(config)
     try:
-        player = setup.open_player(config)
-        problems = setup.open_problems(config, judge)[split]
-        table, prompts = setup.table(config), setup.open_prompts(config)
-        evaluator = Evaluator(judge, prompts, MutantBank(), table, (1, 2, 3, 4, 5), config.eval_samples)
-        matches = evaluator.measure(player, problems, evaluator.record_opponent(player, problems))
-        told = figures([measured_of(match) for match in matches])
-        wrong = [
-            [chain.code.source or "" for chain in match.chains if not chain.correct and not chain.greedy]
-            for match in matches
-        ]
-        jobs = [Job(p.entry_point, tuple(own), problem_cases(p).cases) for p, own in zip(problems, wrong, strict=True)]
-        # A matrix has one row per program given, equal ones included.
-        caught = [sum(any(v != "passed" for v in row) for row in m.verdicts) for m in judge.matrices(jobs)]
+        entrant = Source(EMBEDDED).open(config)
+        problems = open_problems(config, judge)[split]
+        evaluator = Evaluator(judge, entrant.prompts, MutantBank(), entrant.table, entrant.stages, config.eval_samples)
+        matches = evaluator.measure(entrant.player, problems, evaluator.record_opponent(entrant.player, problems))
     finally:
         judge.close()
+    wrong = [
+        [
+            match.on(row, match.baseline)
+            for chain, row in zip(match.chains, match.programs, strict=True)
+            if _is_wrong(chain)
+        ]
+        for match in matches
+    ]
+    caught = [sum(any(verdict != "passed" for verdict in row) for row in own) for own in wrong]
+    told = figures([measured_of(match) for match in matches])
     return told | {"caught_by_baseline": ratio(caught, [len(own) for own in wrong])}
+
+
+def _is_wrong(chain: Chain) -> bool:
+    return not chain.correct and not chain.greedy
 
 
 def main() -> None:

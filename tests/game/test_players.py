@@ -40,8 +40,9 @@ def test_half_a_letter_is_shown_as_unknown_and_raises_nothing() -> None:
 def test_a_conversation_goes_on_where_it_was_and_closes_what_was_cut_off() -> None:
     assert CHAT.text(CHAT.first("ask", "be kind")) == "be kind\nask\n"
     assert CHAT.text(CHAT.first("ask")) == "ask\n"
-    assert CHAT.next("more", truncated=False)[0] != CHAT.end
-    assert CHAT.next("more", truncated=True) == (CHAT.end, *CHAT.next("more", truncated=False))
+    ended, cut = (104, CHAT.end), (104,)
+    assert CHAT.next("more", ended)[0] != CHAT.end
+    assert CHAT.next("more", cut) == (CHAT.end, *CHAT.next("more", ended))
 
 
 def test_a_table_says_nothing_where_it_has_no_entry() -> None:

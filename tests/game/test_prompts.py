@@ -9,7 +9,8 @@ from selfplay.errors import SelfplayError, UnknownName
 from selfplay.game.episode import ROLES, Role
 from selfplay.game.extract import extract_code, extract_tests
 from selfplay.game.problems import Problem, StdinTest
-from selfplay.game.prompts import Prompts, _environment
+from selfplay.game.prompts import Earlier, Prompts, _environment
+from selfplay.game.stages import get_stage
 
 TWICE = Problem("twice", "Double it.", "twice", "def twice(n: int) -> int:", ("assert twice(2) == 4",))
 SUM = Problem("sum", "Add the numbers.", "", "", (StdinTest("1 2\n", "3\n"),), kind="stdio")
@@ -62,10 +63,26 @@ def test_only_the_first_message_carries_the_problem(role: Role, stage: int):
     assert "Double it." not in later
 
 
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("style", ["instruct", "compact"])
+def test_a_message_quotes_earlier_turns_under_their_stages_after_the_problem(style: str, role: Role):
+    earlier = [Earlier(get_stage(1), "said one", "read one"), Earlier(get_stage(2), "said two", "read two")]
+    asked = Prompts(style).ask(TWICE, role, 3, "read three" if role == "discriminator" else None, True, earlier)
+    read = role == "discriminator"
+    parts = ["Double it.", "Informal Reasoning", *["read one"] * read, "said one"]
+    parts += ["Structured Reasoning", *["read two"] * read, "said two", *["read three"] * read]
+    places = [asked.index(part) for part in parts]
+    assert places == sorted(places)
+    assert ("read one" in asked) == read
+
+
+def test_a_turn_without_words_is_quoted_as_such():
+    asked = Prompts().ask(TWICE, "generator", 2, first=True, earlier=[Earlier(get_stage(1), " ")])
+    assert "(you wrote nothing)" in asked
+
+
 @pytest.mark.parametrize(("role", "stage"), TURNS)
 def test_an_instruct_message_names_its_stage(role: Role, stage: int):
-    from selfplay.game.stages import get_stage
-
     assert get_stage(stage).name in Prompts().ask(TWICE, role, stage, "text")
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import pytest
 
 from selfplay.game.episode import TurnKey
 from selfplay.game.phases import Step
-from selfplay.game.players import ByteChat, ScriptedPlayer
+from selfplay.game.players import ByteChat, Completion, Request, Sampling, ScriptedPlayer
 from selfplay.game.problems import Problem
 from selfplay.game.prompts import Prompts
 from selfplay.game.rollout import PREFIX, Table, play
@@ -100,3 +103,85 @@ def test_a_turn_that_hits_the_token_limit_is_marked_and_closed() -> None:
     assert first.truncated
     assert len(first.ids) == 3
     assert second.prompt[0] == ByteChat.end
+
+
+def test_a_prompt_of_its_own_quotes_the_stages_so_far_under_their_names() -> None:
+    player = ScriptedPlayer(PLAYER.script, ForgetfulChat())
+    [group] = play(player, Prompts("instruct"), [PROBLEM], Step(0, 3, "generator", ""), TABLE)
+    asked = ByteChat().text(group.chains[1].turns[3].prompt)
+    parts = ("Double it.", "## Stage 1: Informal Reasoning", "g1 by -1", "## Stage 2: Structured", "g2 by -1")
+    places = [
+        asked.index(part) for part in (*parts, "## Stage 3: Pseudocode", "g3 by 1", "# Your turn", "## Stage 4 of 5")
+    ]
+    assert places == sorted(places)
+
+
+def test_a_discriminator_asked_afresh_sees_all_stages_so_far_each_with_its_tests() -> None:
+    player = ScriptedPlayer(PLAYER.script, ForgetfulChat())
+    [group] = play(player, Prompts("instruct"), [PROBLEM], Step(0, 2, "generator", ""), TABLE)
+    asked = ByteChat().text(group.suites[1].turns[2].prompt)
+    parts = ("Double it.", "stage 1: Informal", "g1 by -1", "Your tests of stage 1", "d1 by -1")
+    parts = (
+        *parts,
+        "stage 2: Structured",
+        "g2 by 1",
+        "Your tests of stage 2",
+        "d2 by 1",
+        "stage 3: Pseudocode",
+        "g3 by 1",
+    )
+    places = [asked.index(part) for part in (*parts, "# Your turn")]
+    assert places == sorted(places)
+    assert "g4 by" not in asked
+
+
+class ThinkingChat(ByteChat):
+    """A thinking model's: everything up to a full stop is thought."""
+
+    thinks = True
+
+    def text(self, ids: Sequence[int]) -> str:
+        return super().text(ids).rpartition(".")[2]
+
+    def thought(self, ids: Sequence[int]) -> str:
+        head, mark, _ = super().text(ids).rpartition(".")
+        return head + mark
+
+
+def test_a_thought_is_shown_to_nobody_and_the_turn_after_it_is_asked_afresh() -> None:
+    def script(key: TurnKey) -> str:
+        return f"{'secret.' if key.stage in (1, 4) else ''}{key.role[0]}{key.stage} said"
+
+    (group,) = groups(Step(0, 1, "both", ""), player=ScriptedPlayer(script, ThinkingChat()))
+    for conversation in (*group.chains, *group.suites):
+        assert [turn.fresh for turn in conversation.turns] == [True, True, False, False, True]
+        assert [turn.thought for turn in conversation.turns] == ["secret.", "", "", "secret.", ""]
+        assert not any("secret" in ByteChat().text(turn.prompt) for turn in conversation.turns)
+        last = ByteChat().text(conversation.turns[-1].prompt)
+        assert all(f"{conversation.role[0]}{stage} said" in last for stage in (1, 2, 3, 4))
+
+
+class Limited(ScriptedPlayer):
+    """Says how many tokens it may."""
+
+    def complete(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
+        said = tuple(str(sampling.max_tokens).encode())
+        return [Completion(said, (0.0,) * len(said), False) for _ in requests]
+
+
+@pytest.mark.parametrize(("chat", "limit"), [(ByteChat(), "7"), (ThinkingChat(), "107")])
+def test_only_a_player_that_thinks_gets_tokens_for_it(chat: ByteChat, limit: str) -> None:
+    sampling = Sampling(1.0, max_tokens=7, thinking_tokens=100)
+    table = replace(TABLE, generator=sampling, discriminator=sampling)
+    (group,) = groups(Step(0, 1, "both", ""), table, Limited(PLAYER.script, chat))
+    assert {turn.text for each in (*group.chains, *group.suites) for turn in each.turns} == {limit}
+
+
+@pytest.mark.parametrize(
+    ("said", "limit", "cut"),
+    [("secret.", 3, False), ("secret. x", 7, True), ("secret. x", 9, False), ("secret.", 99, False)],
+)
+def test_a_turn_that_the_limit_ended_in_its_thought_is_told_apart(said: str, limit: int, cut: bool) -> None:
+    player = ScriptedPlayer(lambda key: said, ThinkingChat())
+    (group,) = groups(Step(0, 1, "generator", ""), replace(TABLE, generator=Sampling(1.0, limit)), player)
+    assert group.chains[0].turns[0].thought_cut == cut

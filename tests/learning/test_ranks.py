@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from selfplay.learning.ranks import Ranks, connect, launch
+from selfplay.learning.ranks import Ranks, RanksError, connect, launch
 
 ROOT = Path(__file__).parents[2]
 WORKER = """
@@ -131,3 +131,13 @@ def test_launched_processes_end_when_the_first_is_killed(tmp_path: Path) -> None
     first.kill()
     first.wait()
     assert gone(pid)
+
+
+def test_a_process_that_ended_is_what_broke_the_connection() -> None:
+    with (
+        pytest.raises(
+            RanksError, match="process 1 of 2 ended with exit code 2, and the others cannot go on without it"
+        ),
+        launch(2, ["--no-such-flag"], module="json.tool"),
+    ):
+        raise RuntimeError("Connection closed by peer")

@@ -105,6 +105,20 @@ def test_between_two_updates_the_weights_are_those_of_no_step() -> None:
     assert state.whole
 
 
+def test_records_that_are_ahead_of_the_state_are_those_of_no_step() -> None:
+    state = fresh()
+    state.ahead()
+    assert not state.whole
+    state.evaluated({"before": {"code_greedy": {"value": None}}}, ())
+    assert state.whole
+
+
+def test_the_score_of_the_last_weights_is_of_the_problems_that_every_stage_reads() -> None:
+    state = fresh()
+    state.evaluated({"stage-5": {"code_greedy": {"value": 0.5}}, "after": {"code_greedy": {"value": 0.4}}}, ())
+    assert state.scores["code_greedy"] == 0.5
+
+
 def test_a_step_scores_by_the_prototypes_formula_until_it_is_evaluated() -> None:
     state = lived()
     assert state.about({}).scores == {"prototype": pytest.approx(0.7 * 0.5 + 0.3 * 0.5)}

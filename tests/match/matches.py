@@ -50,6 +50,7 @@ def conversation(random: Random, role: Role, branch: int) -> Conversation:
                 text,
                 random.random() < 0.2,
                 stage == STAGES[0],
+                random.choice(["", "<think>so</think>"]),
             )
         )
     return Conversation(role, tuple(turns))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -110,7 +111,10 @@ def test_pass_at_k_beyond_the_samples_is_refused(samples: int, ks: list[int], sa
 
 
 def test_a_bug_is_caught_by_a_test_that_counts(judge: Judge) -> None:
-    bug = Bug(BIG, WRONG)
+    named = replace(
+        BIG, entry_point="big", signature="def big(n: int) -> bool:", reference_solution=RIGHT.replace("f(", "big(")
+    )
+    bug = Bug(replace(named, baseline_tests=("assert big(7) == True",)), WRONG.replace("f(", "big("))
     for tests, caught in ((BOUNDARY, 1.0), (HAPPY, 0.0), (FALSE, 0.0)):
         columns = bug_columns(hunt(entrant([], {5: tests}), [bug], judge, 2))
         assert columns["bugs_caught"] == ([2 * caught], [2.0])

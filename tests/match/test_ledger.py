@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from selfplay.box.local import LocalBox
-from selfplay.game.episode import TurnKey
+from selfplay.game.episode import Conversation, TurnKey
 from selfplay.game.phases import Step
 from selfplay.game.players import Sampling, ScriptedPlayer
 from selfplay.game.problems import Contract, Problem, StdinTest
@@ -21,10 +21,12 @@ from selfplay.game.prompts import Prompts
 from selfplay.game.rewards import RULES, get_rule
 from selfplay.game.rollout import Table, play
 from selfplay.judging.judge import Judge
+from selfplay.match.counts import step_counts
 from selfplay.match.examine import examine
 from selfplay.match.ledger import LedgerError, from_json, records, to_json
 from selfplay.match.record import Match
 from selfplay.match.score import score
+from selfplay.match.show import sample_text
 from selfplay.mutation.bank import MutantBank
 from tests.match.matches import matches
 
@@ -72,6 +74,25 @@ def test_a_match_is_read_back_exactly(match: Match) -> None:
     again = from_json(json.loads(line))
     assert again == match
     assert json.dumps(to_json(again)) == line
+
+
+def thoughtful(match: Match) -> Match:
+    """The match, whose first chain thought at stage 4, and thought of nothing but thoughts at stage 5."""
+    first, *others = match.chains
+    *turns, before, last = first.conversation.turns
+    turns += [replace(before, thought="<think>hm</think>"), replace(last, thought="<think>", text="", truncated=True)]
+    return replace(match, chains=(replace(first, conversation=Conversation("generator", tuple(turns))), *others))
+
+
+def test_thoughts_are_recorded_and_those_cut_off_counted(match: Match) -> None:
+    thought = thoughtful(match)
+    assert from_json(to_json(thought)) == thought
+    assert step_counts([match], (0.0, 0)).metrics()["thought_cut"] is None
+    assert step_counts([thought], (0.0, 0)).metrics()["thought_cut"] == 0.5
+
+
+def test_a_thought_that_was_cut_off_is_shown_as_such(match: Match) -> None:
+    assert "generator (cut off in a thought at the token limit):" in sample_text(thoughtful(match))
 
 
 def test_without_tokens_everything_else_is_kept_and_rewards_are_the_same(match: Match) -> None:

@@ -224,6 +224,16 @@ def test_a_checkpoint_knows_how_much_of_the_records_belongs_to_it(config: Config
     assert made.about.records == {"metrics.jsonl": size, "episodes.jsonl": 0}
 
 
+def test_an_evaluation_that_waits_is_in_the_records_of_a_checkpoint(config: Config) -> None:
+    folder = RunFolder(config)
+    folder.evaluation({"when": "before"})
+    folder.keep(State(0), must=True)
+    folder.step({"step": 0})
+    assert [line["kind"] for line in lines(config, "metrics.jsonl")] == ["evaluation", "step"]
+    [made] = listed(Path(config.output_dir))
+    assert made.about.records["metrics.jsonl"] > 0
+
+
 def test_what_was_recorded_after_a_checkpoint_is_taken_back(config: Config) -> None:
     folder = begun(config, 2)
     folder.episodes([{"problem": "a"}])
@@ -246,6 +256,14 @@ def test_checkpoints_are_due_every_so_many_steps_and_where_there_must_be_one(con
     for step in range(1, 9):
         folder.keep(State(step), must=step == 4)
     assert kept(config) == [3, 4, 6]
+
+
+def test_the_same_state_is_not_kept_twice(config: Config) -> None:
+    folder = begun(config)
+    folder.keep(State(1), must=True)
+    before = os.stat(Path(config.output_dir) / "checkpoints" / "1").st_ino
+    folder.keep(State(1), must=True)
+    assert os.stat(Path(config.output_dir) / "checkpoints" / "1").st_ino == before
 
 
 def test_by_default_the_next_checkpoint_waits_a_hundred_times_as_long_as_the_last_one_took(

@@ -5,11 +5,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from selfplay.run.checkpoints import About
-from selfplay.run.recorders import Memory, Recorders
+from selfplay.run.recorders import Memory, Recorders, Silent, Watched
 
 
 class Nothing:
@@ -34,6 +35,25 @@ def test_every_recorder_gets_every_record() -> None:
     assert (one.steps, one.samples, one.saved, one.facts) == ([{"step": 1}], ["text"], 1, {"tier": "jailed"})
 
 
+def test_an_alarm_is_said_to_every_recorder_after_its_step() -> None:
+    one, other = Memory(), Memory()
+    watched = Watched(one, other)
+    watched.about(logprob_gap_limit=1e-4)
+    watched.step({"step": 0, "role": "generator", "logprob_gap": 1e-6})
+    watched.step({"step": 1, "role": "generator", "logprob_gap": 9e-5})
+    [said] = one.said
+    assert said.startswith(
+        "ALARM at step 2: sampler and trainer differ by 9e-05 nats per token on the generator's turns"
+    )
+    assert other.said == one.said
+
+
+def test_an_alarm_about_episodes_is_said(match_record: dict[str, Any]) -> None:
+    one = Memory()
+    Watched(one).episodes([match_record])
+    assert [said for said in one.said if "turns of the discriminator at stage 4" in said]
+
+
 CALLS = {
     "say": ("loading",),
     "about": (),
@@ -44,6 +64,7 @@ CALLS = {
     "save": (Nothing(),),
     "keep": (Nothing(),),
     "rewind": (3, {}),
+    "close": (),
 }
 
 
@@ -52,7 +73,7 @@ def public(kind: type) -> set[str]:
 
 
 def test_whatever_one_recorder_can_do_several_can() -> None:
-    assert public(Recorders) == public(Memory) == set(CALLS)
+    assert public(Recorders) == public(Memory) == public(Silent) == set(CALLS)
 
 
 @pytest.mark.parametrize("name", CALLS)

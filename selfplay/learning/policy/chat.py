@@ -1,116 +1,145 @@
-"""A chat read off the model's own template, by rendering probes and keeping what stands around their contents.
+"""A chat in the model's own template, as token ids.
 
-Text is tokenised once and sampled ids are kept, so only two pieces of the template are needed: what opens a
-conversation and what stands between two of the player's turns. The template's text may contain special tokens, a
-message's text may not: `<|im_end|>` inside a problem stays plain text. A template that rewrites earlier turns (by
-position, by dropping thoughts) is not prefix-preserving: `prefix_preserving` says so and the caller asks each turn as
-a conversation of its own. Tools, images and assistant prefills were left out: the game has none.
+Ids are those of the rendered template: a message is tokenised together with what the template writes around it. The
+template's text may contain special tokens, a message's text may not: `<|im_end|>` or `</think>` inside a problem, or in
+what the other player said, stays plain text. Sampled ids are kept and never tokenised again. What the template writes is
+read in template.py.
+
+A thought stands before what is said and is no part of it: `text` leaves it out, so nobody is shown one.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from jinja2 import TemplateError
-
 from selfplay.learning.policy.errors import PolicyError
+from selfplay.learning.policy.template import Thinking, read_template
 
-_USER, _USER_2, _SYSTEM = "SELFPLAYUSERPROBE", "SELFPLAYSECONDPROBE", "SELFPLAYSYSTEMPROBE"
-_ANSWERS = ("SELFPLAYANSWERPROBE", "<think>\nSELFPLAYTHOUGHT\n</think>\n\nSELFPLAYANSWERPROBE")
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """Template text around messages, its ids piece by piece, and the template's own tokens among them."""
+
+    pieces: tuple[str, ...]
+    ids: tuple[tuple[int, ...], ...]
+    own: tuple[int, ...]
 
 
 class TemplateChat:
     """`selfplay.game.players.Chat` for a transformers tokenizer.
 
     `end_ids` end a turn when sampled: the template's end of turn, the tokenizer's end of sequence and `more_ends`.
-    Raises PolicyError where the tokenizer has no chat template or the template hides the message.
+    Raises PolicyError where the tokenizer has no chat template, or one that cannot be used, or cannot think as asked.
     """
 
-    def __init__(self, tokenizer: Any, more_ends: Iterable[int] = ()) -> None:
-        if not getattr(tokenizer, "chat_template", None):
-            raise PolicyError("the tokenizer has no chat template; use an instruction-tuned model or add the template")
+    def __init__(self, tokenizer: Any, more_ends: Iterable[int] = (), thinking: Thinking = "auto") -> None:
         self._tokenizer = tokenizer
-        self._opening = self._pieces(self._render([_message("user", _USER)]), _USER)
-        self._system_opening = self._probe_system()
-        closing, between, after = self._probe_turns()
-        self.end_ids = frozenset({*closing, *more_ends, *_given(tokenizer.eos_token_id)})
-        self._closing, self._between = closing, (between, after)
+        template = read_template(tokenizer, thinking)
+        self._marks, self._opened = template.marks, template.opened
+        self.thinks, self.prefix_preserving = template.thinks, template.between is not None
+        if not self.prefix_preserving:
+            warnings.warn(
+                "the chat template rewrites earlier turns: each stage is asked in a prompt of its own", stacklevel=2
+            )
+        shown = [*template.opening, *(template.between or ()), template.ending, *(template.marks or ())]
+        special, self._own = _own_ids(tokenizer, "".join([str(tokenizer.chat_template), *shown]))
+        ending = [i for i in self._encode(template.ending)[:1] if i in self._own]
+        self.end_ids = frozenset({*ending, *more_ends, *_given(tokenizer.eos_token_id)})
+        marks = {i for mark in template.marks or () for i in self._encode(mark)}
+        self._silent = (special | self.end_ids) - marks
+        self._opening = self._frame(template.opening)
+        self._with_system = None if template.system is None else self._frame(template.system)
+        self._between = None if template.between is None else self._frame(template.between)
 
     def first(self, user: str, system: str = "") -> tuple[int, ...]:
-        if system and self._system_opening is None:
-            user, system = f"{system}\n\n{user}", ""
-        if system and self._system_opening is not None:
-            before, middle, after = self._system_opening
-            return (*before, *self._plain(system), *middle, *self._plain(user), *after)
-        before, after = self._opening
-        return (*before, *self._plain(user), *after)
+        if system and self._with_system is not None:
+            return self._filled(self._with_system, system, user)
+        return self._filled(self._opening, f"{system}\n\n{user}" if system else user)
 
-    def next(self, user: str, truncated: bool) -> tuple[int, ...]:
-        before, after = self._between
-        return (*(self._closing if truncated else ()), *before, *self._plain(user), *after)
+    def next(self, user: str, said: Sequence[int]) -> tuple[int, ...]:
+        if self._between is None:
+            raise PolicyError("this chat template rewrites earlier turns: ask in a prompt of its own, with `first`")
+        return self._filled(self._between, user)[self._closed(said) :]
 
     def text(self, ids: Sequence[int]) -> str:
-        return self._tokenizer.decode(list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        return self._heard(ids)[1]
 
-    def _render(self, messages: list[dict[str, str]]) -> str:
-        return self._tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+    def thought(self, ids: Sequence[int]) -> str:
+        return self._heard(ids)[0]
 
-    def _special(self, text: str) -> tuple[int, ...]:
-        """Ids of template text: special tokens are read as such."""
+    def _closed(self, said: Sequence[int]) -> int:
+        """How many of the ids that follow a turn the player has written itself: up to the end of turn that it sampled."""
+        after = self._between.ids[0] if self._between else ()
+        return after.index(said[-1]) + 1 if said and said[-1] in self.end_ids and said[-1] in after else 0
+
+    def _heard(self, ids: Sequence[int]) -> tuple[str, str]:
+        """(thought with its marks, what was said). What precedes the last closing mark was thought, and so is what follows
+        a mark that opens another thought; without any mark all was said, unless the template had opened a thought."""
+        kept = [i for i in ids if i not in self._silent]
+        text = self._tokenizer.decode(kept, skip_special_tokens=False, clean_up_tokenization_spaces=False)
+        if self._marks is None:
+            return "", text
+        opening, closing = self._marks
+        head, closed, tail = text.rpartition(closing)
+        if self._opened and not closed:
+            return text, ""
+        said, again, rest = tail.partition(opening)
+        thought = head + closed + again + rest
+        return thought, said.strip() if thought else said
+
+    def _filled(self, frame: _Frame, *messages: str) -> tuple[int, ...]:
+        """Ids of the frame with messages in it."""
+        rest = zip(messages, frame.pieces[1:], strict=True)
+        ids = self._encode(frame.pieces[0] + "".join(message + piece for message, piece in rest))
+        if tuple(i for i in ids if i in self._own) == frame.own:
+            return ids
+        # A message spells one of the template's tokens: pieces and messages are tokenised apart.
+        parts = [
+            part
+            for message, piece in zip(messages, frame.ids[1:], strict=True)
+            for part in (self._plain(message), piece)
+        ]
+        return tuple(i for part in (frame.ids[0], *parts) for i in part)
+
+    def _frame(self, pieces: tuple[str, ...]) -> _Frame:
+        ids = tuple(self._encode(piece) for piece in pieces)
+        return _Frame(pieces, ids, tuple(i for piece in ids for i in piece if i in self._own))
+
+    def _encode(self, text: str) -> tuple[int, ...]:
+        """Ids of text in which the template's tokens are read as such."""
         return tuple(self._tokenizer.encode(text, add_special_tokens=False)) if text else ()
 
     def _plain(self, text: str) -> tuple[int, ...]:
-        """Ids of a message's text: nothing in it is special."""
-        encoded = self._tokenizer(text, add_special_tokens=False, split_special_tokens=True) if text else None
-        return tuple(encoded["input_ids"]) if encoded else ()
-
-    def _pieces(self, rendered: str, *probes: str) -> tuple[tuple[int, ...], ...]:
-        """Ids of the template text before, between and after the probes."""
-        pieces, rest = [], rendered
-        for probe in probes:
-            before, found, rest = rest.partition(probe)
-            if not found:
-                raise PolicyError("the chat template does not show the message it is given; choose another model")
-            pieces.append(self._special(before))
-        return (*pieces, self._special(rest))
-
-    def _probe_system(self) -> tuple[tuple[int, ...], ...] | None:
-        """The opening with a system message; None where the template refuses one (it then opens the user's)."""
-        try:
-            rendered = self._render([_message("system", _SYSTEM), _message("user", _USER)])
-        except TemplateError:
-            return None
-        return self._pieces(rendered, _SYSTEM, _USER) if rendered.find(_SYSTEM) in range(rendered.find(_USER)) else None
-
-    def _probe_turns(self) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-        """End of turn, the rest up to the next message, and from there to where the player speaks again."""
-        answers = _ANSWERS if "think" in str(self._tokenizer.chat_template) else _ANSWERS[:1]
-        tails = [self._tail(answer) for answer in answers]
-        self.prefix_preserving = None not in tails
-        if not self.prefix_preserving:
-            warnings.warn(
-                "the chat template rewrites earlier turns: each stage is asked in a prompt of its own", stacklevel=3
-            )
-        tail = next((tail for tail in tails if tail is not None), None)
-        if tail is None:
-            return (), (), self._opening[1]
-        between, after = self._pieces(tail, _USER_2)
-        ends = {*_given(self._tokenizer.eos_token_id), *self._tokenizer.all_special_ids}
-        closed = 1 if between and between[0] in ends else 0
-        return between[:closed], between[closed:], after
-
-    def _tail(self, answer: str) -> str | None:
-        """What the template adds after the player's `answer`; None where it does not keep what came before."""
-        start = self._render([_message("user", _USER)]) + answer
-        messages = [_message("user", _USER), _message("assistant", answer), _message("user", _USER_2)]
-        longer = self._render(messages)
-        return longer[len(start) :] if longer.startswith(start) else None
+        """Ids of a message's text, none of them the template's. Tokenizers split special tokens on request, but not others
+        that were added (`</think>` is one for Qwen), so what holds one is halved until a cut goes through it."""
+        pieces = [text] if text else []
+        while pieces:
+            encoded = self._tokenizer(pieces, add_special_tokens=False, split_special_tokens=True)["input_ids"]
+            whole = [len(piece) < 2 or self._own.isdisjoint(ids) for piece, ids in zip(pieces, encoded, strict=True)]
+            if all(whole):
+                return tuple(i for ids in encoded for i in ids)
+            pieces = [
+                part
+                for piece, good in zip(pieces, whole, strict=True)
+                for part in ([piece] if good else _halves(piece))
+            ]
+        return ()
 
 
-def _message(role: str, content: str) -> dict[str, str]:
-    return {"role": role, "content": content}
+def _halves(text: str) -> tuple[str, str]:
+    return text[: len(text) // 2], text[len(text) // 2 :]
+
+
+def _own_ids(tokenizer: Any, shown: str) -> tuple[frozenset[int], frozenset[int]]:
+    """(special ids, ids that belong to the template alone): the special ones, and added ones that occur in what the template
+    shows. Other added tokens are plain text in one piece, such as runs of spaces; an unknown letter is plain text too."""
+    added = tokenizer.added_tokens_decoder.items()
+    special = {number for number, token in added if token.special} | set(tokenizer.all_special_ids)
+    named = {number for number, token in added if token.content.strip() and token.content in shown}
+    return frozenset(special), frozenset(special | named) - {tokenizer.unk_token_id}
 
 
 def _given(ids: int | list[int] | None) -> tuple[int, ...]:

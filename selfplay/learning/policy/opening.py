@@ -34,11 +34,11 @@ def open_policy(
     if settings.backend == "unsloth":
         import selfplay.learning.policy.unsloth  # noqa: F401 -- before any other heavy library, which it patches
     from selfplay.learning.policy import hf
-    from selfplay.learning.policy.chat import TemplateChat
     from selfplay.learning.policy.heard import check_heard
+    from selfplay.learning.policy.template import read_template
 
     tokenizer = hf.load_tokenizer(source)  # small, so what is wrong with it is said before the model is loaded
-    TemplateChat(tokenizer)  # likewise
+    read_template(tokenizer, settings.thinking)
     trainer = open_trainer(source, settings, seed, device)
     policy = join(trainer, tokenizer, seed, told)
     check_heard(policy, trainer)
@@ -96,5 +96,5 @@ def join(trainer: PeftTrainer, tokenizer: Any, seed: int = 0, told: Listener = N
     """A trainer with the chat of its model's tokenizer and the sampler that fits it."""
     from selfplay.learning.policy.chat import TemplateChat
 
-    chat = TemplateChat(tokenizer, trainer.end_ids)
+    chat = TemplateChat(tokenizer, trainer.end_ids, trainer.settings.thinking)
     return Policy(trainer, open_sampler(trainer, chat.end_ids, seed, told), chat)

@@ -20,7 +20,8 @@ class PolicySettings:
     `gradient_checkpointing`: less memory, slower. `fast`: None takes the small-model functions where they apply, False the
     model's own forward. `sampler` auto: the decoder for small models with those functions, else the backend's.
     `context`: tokens of the longest row; None: what the model can attend to. `four_bit` and `dtype` None: what the
-    device does best.
+    device does best. `thinking`: whether the chat template is to let the model think, see
+    template.py.
     """
 
     rank: int = 16
@@ -39,6 +40,7 @@ class PolicySettings:
     cache_mib: int = 64
     gradient_checkpointing: bool = False
     fast: bool | None = None
+    thinking: Literal["auto", "on", "off"] = "auto"
 
     def rate(self, role: Role) -> float:
         own = self.discriminator_learning_rate if role == "discriminator" else None

@@ -1,0 +1,48 @@
+"""A run on the hub: `python -m selfplay.hub push runs/selfplay user/name`.
+
+Pushes both adapters with a card into one repository, private unless --public. The token is that of `hf auth login`, or
+HF_TOKEN. Exit codes: 0 pushed, 2 not pushed, and why.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from selfplay.run.command import run_command
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    from selfplay.run.hub import push
+
+    def body() -> int:
+        print(push(Path(options.run), options.repository, options.public, options.revision, options.base))
+        return 0
+
+    return run_command("selfplay.hub", body)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m selfplay.hub", description="Publish a run on the Hugging Face Hub."
+    )
+    pushing = parser.add_subparsers(required=True, metavar="push").add_parser(
+        "push",
+        help="Push both adapters of a run, with a card.",
+        description="Push both adapters of a run, with a card.",
+    )
+    pushing.add_argument("run", metavar="RUN", help="The --output-dir of a run.")
+    pushing.add_argument("repository", metavar="USER/NAME", help="The repository, which is made where it is not there.")
+    pushing.add_argument("--public", action="store_true", help="Let everybody read it. Default: private.")
+    pushing.add_argument("--revision", metavar="BRANCH", help="The branch to push to. Default: main.")
+    pushing.add_argument(
+        "--base", metavar="NAME", help="The base's name on the hub, where the run had it from a folder."
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

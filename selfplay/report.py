@@ -1,0 +1,58 @@
+"""A run as one HTML page: `python -m selfplay.report runs/selfplay`, or `selfplay.report("runs/selfplay")` from Python.
+
+Works on a finished run, on one that is still running and on one that was interrupted. Exit codes: 0 written, 2 bad input.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from selfplay.run.command import run_command
+
+if TYPE_CHECKING:
+    from selfplay.run.report.page import Written
+
+
+def report(run: str | Path, out: str | Path | None = None) -> Written:
+    """Write the page, to `out` or into the run's folder. What comes back shows it in a notebook. Raises SelfplayError."""
+    from selfplay.run.report import write_report
+
+    return write_report(Path(run), Path(out) if out else None)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+
+    def body() -> int:
+        print(report(options.run, options.out))
+        return 0
+
+    return run_command("selfplay.report", body)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m selfplay.report",
+        description="Write one HTML page with a run's figures, curves, alarms and episodes. It needs no server and no network.",
+    )
+    parser.add_argument("run", metavar="RUN", help="The --output-dir of a run.")
+    parser.add_argument("--out", metavar="FILE", help="Where to write it. Default: RUN/report.html.")
+    return parser
+
+
+class _Callable(ModuleType):
+    """`selfplay.report` is this module to `python -m` and, once imported, to Python; it can be called all the same."""
+
+    def __call__(self, run: str | Path, out: str | Path | None = None) -> Written:
+        return report(run, out)
+
+
+sys.modules[__name__].__class__ = _Callable
+
+if __name__ == "__main__":
+    sys.exit(main())

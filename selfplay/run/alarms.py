@@ -1,0 +1,253 @@
+"""Alarms: what a run's records say that somebody should look at, in plain words, with what to do.
+
+    watch = Watch(facts); watch.step(metrics)      the alarms that this step raises
+    raised(steps)                                  those of a whole run, for its report
+
+A rule is a pure function of the steps so far, the last one included; it returns what it found, or nothing. An alarm sounds when
+its condition begins, and again only after it has ended in between. Thresholds are wide: none is reached in a run of
+the embedded player, and a rule that compares with earlier steps needs two windows of them. Left out: stopping a run, which
+the loop does itself where going on is no use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from selfplay.game.episode import ROLES, Role
+from selfplay.game.stages import get_stage
+from selfplay.run.figures import Metrics, of_role, trained
+
+WINDOW = 3  # steps that a mean is taken over, and in a row that count as lasting
+GAP_LIMIT = 0.05  # nats; where a run does not say what it allows
+EMPTY = 0.1  # of the turns of a stage
+FALLEN = 0.1  # of the entropy's best
+Facts = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """`name` is the rule's, `about` a role, a role and a stage, or empty; `found` is a clause, `advice` says what to do."""
+
+    name: str
+    about: str
+    step: int
+    found: str
+    advice: str
+
+    def __str__(self) -> str:
+        return f"ALARM at step {self.step + 1}: {self.found}. {self.advice}"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """`find` sees the steps so far (those that trained the role, if the rule is `by_role`) and says what is wrong."""
+
+    name: str
+    find: Callable[[Sequence[Metrics], Role, Facts], str]
+    advice: str
+    by_role: bool = True
+
+
+def _uninformative(steps: Sequence[Metrics], role: Role, facts: Facts) -> str:
+    last = steps[-WINDOW:]
+    groups = [of_role(step, "groups", role) or 0 for step in last]
+    informative = [of_role(step, "informative_groups", role) or 0 for step in last]
+    if len(last) < WINDOW or not all(groups) or any(informative):
+        return ""
+    return f"no group of the {role}'s last {WINDOW} steps was informative, so it learnt nothing"
+
+
+def _still(steps: Sequence[Metrics], role: Role, facts: Facts) -> str:
+    last = steps[-2:]
+    if len(last) < 2 or any(of_role(step, "grad_norm", role) != 0 for step in last):
+        return ""
+    if not all(of_role(step, "informative_groups", role) and not of_role(step, "skipped", role) for step in last):
+        return ""
+    return f"the {role}'s adapter does not move: its gradient is 0, though there were informative groups"
+
+
+def _skipped(steps: Sequence[Metrics], role: Role, facts: Facts) -> str:
+    return (
+        f"the {role}'s update was skipped: its gradient was not finite" if of_role(steps[-1], "skipped", role) else ""
+    )
+
+
+def _gap(steps: Sequence[Metrics], role: Role, facts: Facts) -> str:
+    gap, limit = of_role(steps[-1], "logprob_gap", role), float(facts.get("logprob_gap_limit") or GAP_LIMIT)
+    if gap is None or gap <= limit / 2:
+        return ""
+    return f"sampler and trainer differ by {gap:.2g} nats per token on the {role}'s turns; the run stops at {limit:.2g}"
+
+
+def _entropy(steps: Sequence[Metrics], role: Role, facts: Facts) -> str:
+    values = [of_role(step, "entropy", role) for step in steps if of_role(step, "tokens", role)]
+    now, best = _windows([value for value in values if value is not None])
+    if best is None or now is None or now >= FALLEN * best:
+        return ""
+    return f"the {role}'s entropy fell from {best:.3f} to {now:.3f} nats per token: it says nearly the same every time"
+
+
+def _truncated(steps: Sequence[Metrics], role: Role, facts: Facts) -> str:
+    share = steps[-1].get("truncated") or 0
+    return f"{share:.0%} of the turns were cut off at the token limit" if share > 0.5 else ""
+
+
+def _validity(steps: Sequence[Metrics], role: Role, facts: Facts) -> str:
+    now, best = _windows(_measured(steps, "validity"))
+    if now is None or best is None or now >= 0.5 * best or now >= 0.25:
+        return ""
+    return f"valid tests fell from {best:.0%} to {now:.0%} of those written"
+
+
+def _distinct(steps: Sequence[Metrics], role: Role, facts: Facts) -> str:
+    now, best = _windows(_measured(steps, "distinct"))
+    if now is None or best is None or now >= 0.6 * best or now >= 0.5:
+        return ""
+    return f"different tests within a suite fell from {best:.0%} to {now:.0%} of those written"
+
+
+def _sandbox(steps: Sequence[Metrics], role: Role, facts: Facts) -> str:
+    lost = [steps[-1].get(name) or 0 for name in ("masked", "refused/infra_error")]
+    if not any(lost):
+        return ""
+    return f"the sandbox failed on {lost[0]} verdicts and {lost[1]} tests; they count for nothing"
+
+
+RULES = (
+    Rule(
+        "no informative group",
+        _uninformative,
+        "All episodes of a group earn the same. Raise --num-generations or --temperature, give problems that are "
+        "neither solved nor hopeless, or see what is played with `python -m selfplay.play`.",
+    ),
+    Rule(
+        "adapter does not move",
+        _still,
+        "Look at --lora-target-modules and --mask-truncated: the tokens that earned something carry no gradient.",
+    ),
+    Rule(
+        "update skipped",
+        _skipped,
+        "Once is an accident. If it comes again halve --learning-rate, or load the model in bf16 or fp32.",
+    ),
+    Rule(
+        "log-probability gap",
+        _gap,
+        "Sampler and trainer do not see the same weights, or not in the same precision. See that both load the adapter; "
+        "what rounding explains may be allowed with --logprob-gap-limit.",
+    ),
+    Rule(
+        "entropy collapse",
+        _entropy,
+        "Halve --learning-rate, raise --temperature, set --epsilon-high 0.28, or hold it to the base with --beta 0.01.",
+    ),
+    Rule(
+        "truncated turns",
+        _truncated,
+        "Raise --max-completion-length (thinking models need about 4096), or set --mask-truncated.",
+        by_role=False,
+    ),
+    Rule(
+        "validity collapse",
+        _validity,
+        "Kills pay more than right tests. Raise --validity-weight, or halve --discriminator-learning-rate.",
+        by_role=False,
+    ),
+    Rule(
+        "distinct tests collapse",
+        _distinct,
+        "The discriminator repeats itself. Raise --temperature, or halve --discriminator-learning-rate.",
+        by_role=False,
+    ),
+    Rule(
+        "sandbox errors",
+        _sandbox,
+        "See `python -m selfplay.doctor`. Locally memory or processes ran out: lower --sandbox-workers; with e2b look at "
+        "its quota and --e2b-budget.",
+        by_role=False,
+    ),
+)
+
+
+@dataclass(slots=True)
+class Watch:
+    """Listens to a run. `facts`: what the run said about itself, such as `logprob_gap_limit`."""
+
+    facts: dict[str, Any] = field(default_factory=dict)
+    raised: list[Alarm] = field(default_factory=list)
+    _steps: list[Metrics] = field(default_factory=list)
+    _sounding: set[tuple[str, str]] = field(default_factory=set)
+
+    def step(self, metrics: Metrics) -> list[Alarm]:
+        """The alarms that begin with this step."""
+        self._steps.append(metrics)
+        number = int(metrics.get("step") or 0)
+        found: list[Alarm] = []
+        for rule in RULES:
+            for role in trained(metrics) if rule.by_role else ROLES[:1]:
+                own = [step for step in self._steps if role in trained(step)] if rule.by_role else self._steps
+                about = role if rule.by_role else ""
+                text = rule.find(own, role, self.facts)
+                found += self._begins(Alarm(rule.name, about, number, text, rule.advice))
+        return found
+
+    def episodes(self, records: Iterable[Mapping[str, Any]]) -> list[Alarm]:
+        """The alarms that the matches of one step begin; `records` as the ledger writes them."""
+        return [alarm for each in empty_turns(list(records)) for alarm in self._begins(each)]
+
+    def _begins(self, alarm: Alarm) -> list[Alarm]:
+        key = (alarm.name, alarm.about)
+        if not alarm.found:
+            self._sounding.discard(key)
+            return []
+        if key in self._sounding:
+            return []
+        self._sounding.add(key)
+        self.raised.append(alarm)
+        return [alarm]
+
+
+def raised(steps: Iterable[Metrics], facts: Facts | None = None) -> list[Alarm]:
+    """The alarms of these steps, in order."""
+    watch = Watch(dict(facts or {}))
+    for step in steps:
+        watch.step(step)
+    return watch.raised
+
+
+def empty_turns(records: Sequence[Mapping[str, Any]]) -> list[Alarm]:
+    """For each role and stage of a step's matches: an alarm where many turns are empty, one without text where few are."""
+    turns: dict[tuple[str, int], list[tuple[bool, Mapping[str, Any]]]] = {}
+    for match in records:
+        for turn in match.get("turns", ()):
+            turns.setdefault((turn["role"], turn["stage"]), []).append((not turn["text"].strip(), match))
+    return [_of_turns(role, stage, own) for (role, stage), own in turns.items()]
+
+
+def _of_turns(role: str, stage: int, turns: Sequence[tuple[bool, Mapping[str, Any]]]) -> Alarm:
+    empty = [match for is_empty, match in turns if is_empty]
+    found = ""
+    if len(empty) > EMPTY * len(turns):
+        asked = " ".join(str(empty[0]["problem"]["description"]).split())[:80]
+        found = (
+            f"{len(empty)} of {len(turns)} turns of the {role} at stage {stage} ({get_stage(stage).name}) are empty, "
+            f'for instance for {empty[0]["problem"]["id"]}, "{asked}"'
+        )
+    advice = (
+        "Usual causes: a temperature that is too low or too high (0.7 to 1.0 suits most models), a "
+        "--max-completion-length that a thinking model uses up before it answers, or a model that follows no instructions. "
+        f"The prompt is {role}/{stage}.jinja of the style that --prompts names."
+    )
+    return Alarm("empty turns", f"{role}, stage {stage}", int(turns[0][1]["step"]["index"]), found, advice)
+
+
+def _measured(steps: Sequence[Metrics], name: str) -> list[float]:
+    return [float(step[name]) for step in steps if step.get(name) is not None and step.get("written")]
+
+
+def _windows(values: Sequence[float]) -> tuple[float | None, float | None]:
+    """The mean of the last window, and the best mean of the windows that lie wholly before it."""
+    means = [sum(values[i : i + WINDOW]) / WINDOW for i in range(len(values) - WINDOW + 1)]
+    return (means[-1], max(means[:-WINDOW])) if len(means) > WINDOW else (None, None)

@@ -1,0 +1,45 @@
+"""A player from the hub: the adapters and settings of a repository, in huggingface_hub's own cache.
+
+What comes from there is data: weights as safetensors, settings as JSON and YAML. Nothing in a repository is run.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from selfplay.errors import BadInput
+from selfplay.game.episode import ROLES
+from selfplay.run.adapters import BASE, SETTINGS
+from selfplay.run.folder import CONFIG
+from selfplay.run.hub.parcel import WEIGHTS
+from selfplay.run.hub.push import HubError, client, named, said
+
+FILES = (CONFIG, *(f"{role}/{name}" for role in ROLES for name in (WEIGHTS, SETTINGS, BASE)))
+
+
+def pull(repo: str, revision: str | None = None, endpoint: str | None = None, token: str | None = None) -> Path:
+    """The folder with both adapters and the run's settings. Raises HubError; BadInput where the repository holds no player."""
+    from huggingface_hub import snapshot_download
+
+    named(repo)
+    place = {"endpoint": endpoint or client().endpoint, "token": token}
+    with said(repo, "fetched"):
+        folder = Path(snapshot_download(repo, revision=revision, allow_patterns=list(FILES), **place))
+    missing = [role for role in ROLES if not (folder / role / WEIGHTS).is_file()]
+    if missing:
+        raise BadInput(f"{repo} holds no adapter of the {' and none of the '.join(missing)}; name another player")
+    return folder
+
+
+def here_or_fetched(name: str) -> Path:
+    """The folder of this name; where there is none, and none that could hold it, the player user/name or user/name@revision.
+
+    Raises BadInput where it is neither.
+    """
+    path, (repo, _, revision) = Path(name), name.partition("@")
+    if path.exists() or path.is_absolute() or path.parent.is_dir() or repo.count("/") != 1:
+        return path
+    try:
+        return pull(repo, revision or None)
+    except HubError as error:
+        raise BadInput(f"{name} is no folder here, and {error}") from None

@@ -1,0 +1,10 @@
+"""A run as one HTML page that needs nothing else: `read_run` reads the folder, `write_report` makes the page.
+
+`reading` takes what is whole of a folder, `episodes` turns matches into what the viewer shows, `tallies` counts what fails
+and what kills, `curves` draws, `page` puts it together from the template, style and script that lie beside them.
+"""
+
+from selfplay.run.report.page import write_report
+from selfplay.run.report.reading import read_run
+
+__all__ = ["read_run", "write_report"]

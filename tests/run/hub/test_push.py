@@ -1,0 +1,193 @@
+"""A push by the real client to a hub on this machine: what arrives, what is refused, and what every fault says."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from huggingface_hub import HfApi
+
+from selfplay.errors import BadInput
+from selfplay.run.hub import HubError, push
+
+ROOT = Path(__file__).parents[3]
+
+
+def settings_of(hub: Any, role: str) -> dict[str, Any]:
+    return json.loads(hub.files("me/run")[f"{role}/adapter_config.json"])
+
+
+def test_a_push_makes_a_private_repository_with_both_adapters_and_a_card(finished: Path, hub: Any, api: HfApi) -> None:
+    pushed = push(finished, "me/run", api=api)
+    assert hub.repositories["me/run"].private
+    for role in ("generator", "discriminator"):
+        weights = (finished / "adapters" / role / "adapter_model.safetensors").read_bytes()
+        assert hub.files("me/run")[f"{role}/adapter_model.safetensors"] == weights
+    assert pushed.url == f"{hub.url}/me/run"
+    assert pushed.size == sum(map(len, hub.files("me/run").values()))
+    assert hub.repositories["me/run"].commits == 1
+
+
+def test_everybody_can_read_only_what_was_pushed_as_public(finished: Path, hub: Any, api: HfApi) -> None:
+    push(finished, "me/run", public=True, api=api)
+    assert not hub.repositories["me/run"].private
+
+
+def test_a_second_push_goes_into_the_same_repository(finished: Path, hub: Any, api: HfApi) -> None:
+    push(finished, "me/run", api=api)
+    push(finished, "me/run", api=api)
+    assert hub.repositories["me/run"].commits == 2
+
+
+def test_a_push_to_a_branch_leaves_main_alone(finished: Path, hub: Any, api: HfApi) -> None:
+    push(finished, "me/run", revision="trial", api=api)
+    assert "README.md" in hub.files("me/run", "trial")
+    assert "README.md" not in hub.files("me/run")
+
+
+def test_no_path_of_this_machine_is_in_the_adapters(finished: Path, hub: Any, api: HfApi) -> None:
+    push(finished, "me/run", api=api)
+    assert settings_of(hub, "generator")["base_model_name_or_path"] == "me/run"
+
+
+@pytest.mark.parametrize("lines", ["With PEFT:"])
+def test_the_lines_of_the_card_load_both_adapters(
+    lines: str, finished: Path, hub: Any, api: HfApi, tmp_path: Path
+) -> None:
+    push(finished, "me/run", api=api)
+    card = hub.files("me/run")["README.md"].decode()
+    code = card.partition(lines)[2].partition("```python\n")[2].partition("```")[0]
+    code += "\nprint(sorted(model.peft_config), model.active_adapter)"
+    place = {"HF_ENDPOINT": hub.url, "HF_TOKEN": str(api.token), "HF_HOME": str(tmp_path), "HF_HUB_DISABLE_XET": "1"}
+    ran = subprocess.run(
+        [sys.executable, "-c", code], env=os.environ | place, capture_output=True, text=True, timeout=120
+    )
+    assert ran.stdout.strip() == "['discriminator', 'generator'] generator", ran.stderr[-2000:]
+
+
+def test_the_metadata_is_the_hubs(finished: Path, hub: Any, api: HfApi) -> None:
+    push(finished, "me/run", api=api)
+    metadata = yaml.safe_load(hub.files("me/run")["README.md"].decode().split("---\n")[1])
+    assert (metadata["library_name"], metadata["license"], metadata["tags"][0]) == ("peft", "mit", "selfplay")
+    [result] = metadata["model-index"][0]["results"]
+    assert result["dataset"] == {"name": "procedural, 8 held-out problems", "type": "procedural", "split": "dev"}
+    assert result["metrics"] == [{"type": "code_greedy", "value": 0.75, "name": "code correct, greedy"}]
+
+
+def test_what_a_model_wrote_stays_in_its_fence(finished: Path, hub: Any, api: HfApi) -> None:
+    record = json.loads((finished / "episodes.jsonl").read_text().splitlines()[0])
+    record["turns"][0]["text"] = "```\n# A heading\n````"
+    (finished / "episodes.jsonl").write_text(json.dumps(record) + "\n")
+    push(finished, "me/run", api=api)
+    card = hub.files("me/run")["README.md"].decode()
+    assert "\n`````text\n" in card
+    assert "\x1b" not in card
+
+
+def test_a_base_in_a_folder_needs_its_name_on_the_hub(finished: Path, hub: Any, api: HfApi, tmp_path: Path) -> None:
+    for role in ("generator", "discriminator"):
+        path = finished / "adapters" / role / "adapter_config.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"base_model_name_or_path": str(tmp_path)}))
+    with pytest.raises(BadInput, match="give --base with its name on the hub"):
+        push(finished, "me/run", api=api)
+    push(finished, "me/run", base="somebody/model", api=api)
+    assert settings_of(hub, "discriminator")["base_model_name_or_path"] == "somebody/model"
+    assert "base_model: somebody/model" in hub.files("me/run")["README.md"].decode()
+    assert "model.safetensors" not in hub.files("me/run")
+
+
+def test_a_run_without_adapters_is_refused_before_the_hub_is_asked_to_make_anything(
+    run_folder: Path, hub: Any, api: HfApi
+) -> None:
+    with pytest.raises(BadInput, match="holds no adapters of both roles"):
+        push(run_folder, "me/run", api=api)
+    assert hub.repositories == {}
+
+
+def test_a_repository_that_holds_something_else_is_left_alone(finished: Path, hub: Any, api: HfApi) -> None:
+    push(finished, "me/run", api=api)
+    hub.repositories["me/run"].branches["main"] = {"README.md": b"mine", "model.bin": b""}
+    with pytest.raises(HubError, match=r"me/run holds something else \(README.md, model.bin\); give another name"):
+        push(finished, "me/run", api=api)
+
+
+def test_a_public_repository_is_not_pushed_to_by_accident(finished: Path, hub: Any, api: HfApi) -> None:
+    push(finished, "me/run", public=True, api=api)
+    with pytest.raises(HubError, match="can be read by everybody; give --public"):
+        push(finished, "me/run", api=api)
+
+
+@pytest.mark.parametrize("name", ["run", "a/b/c", "me/ru n", "me/..", ""])
+def test_a_name_that_is_none_is_refused(name: str, finished: Path, api: HfApi) -> None:
+    with pytest.raises(HubError, match="the name of a repository is user/name"):
+        push(finished, name, api=api)
+
+
+def test_a_name_of_somebody_else_is_refused(finished: Path, api: HfApi) -> None:
+    with pytest.raises(HubError, match="the token may not write there; take a name of your own"):
+        push(finished, "you/run", api=api)
+
+
+def test_without_a_token_it_is_said_how_to_get_one(
+    finished: Path, hub: Any, api: HfApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("huggingface_hub.get_token", lambda: None)
+    with pytest.raises(HubError, match="log in with `hf auth login`, or set HF_TOKEN"):
+        push(finished, "me/run", api=HfApi(endpoint=hub.url))
+    assert hub.asked == []
+
+
+def test_a_wrong_token_is_said_and_not_shown(finished: Path, hub: Any, api: HfApi) -> None:
+    with pytest.raises(HubError, match="the token is not accepted") as caught:
+        push(finished, "me/run", api=HfApi(endpoint=hub.url, token="hf_wrong"))
+    assert "hf_wrong" not in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
+FAULTS = {
+    ("/repos/create", 401): "the token is not accepted",
+    ("/repos/create", 403): "may not write there",
+    ("/preupload/", 404): "there is no such user",
+    ("/commit/", 409): "somebody changed it at the same moment; try again",
+    ("/batch", 413): "too large",
+    ("/commit/", 429): "the hub asks to wait",
+    ("/commit/", 503): r"the hub failed \(status 503\)",
+    ("/blob/", 500): r"the hub failed \(status 500\)",
+    ("/blob/", "break"): "the connection failed",
+    ("/commit/", 418): r"the hub refused it \(status 418: as the test wants it\)",
+}
+
+
+@pytest.mark.parametrize(("where", "fault"), FAULTS, ids=lambda each: str(each))
+def test_a_fault_of_the_hub_is_a_sentence_with_the_way_out(
+    where: str, fault: int | str, finished: Path, hub: Any, api: HfApi
+) -> None:
+    hub.fails[where] = [fault] * 50
+    with pytest.raises(HubError, match=FAULTS[where, fault]) as caught:
+        push(finished, "me/run", api=api)
+    assert str(api.token) not in str(caught.value)
+    if "me/run" in hub.repositories:
+        assert hub.repositories["me/run"].commits == 0
+
+
+@pytest.mark.parametrize(("where", "fault"), [("/blob/", 503), ("/blob/", "break"), ("/batch", 429)])
+def test_a_fault_that_passes_is_tried_again(where: str, fault: int | str, finished: Path, hub: Any, api: HfApi) -> None:
+    hub.fails[where] = [fault]
+    push(finished, "me/run", api=api)
+    assert hub.repositories["me/run"].commits == 1
+
+
+def test_the_command_says_in_one_line_why_nothing_was_pushed(finished: Path, hub: Any, tmp_path: Path) -> None:
+    place = {"HF_ENDPOINT": hub.url, "HF_TOKEN": "hf_wrong", "HF_HOME": str(tmp_path), "HF_HUB_DISABLE_XET": "1"}
+    command = [sys.executable, "-m", "selfplay.hub", "push", str(finished), "me/run"]
+    ran = subprocess.run(command, env=os.environ | place, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert ran.returncode == 2
+    assert ran.stderr == (
+        "selfplay.hub: me/run was not pushed: the token is not accepted; log in again with `hf auth login`, or set HF_TOKEN\n"
+    )

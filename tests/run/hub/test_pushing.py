@@ -1,0 +1,83 @@
+"""Pushing while a run goes on: what arrives when, and that no fault of the hub reaches the run."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from huggingface_hub import HfApi
+
+from selfplay.config import Config
+from selfplay.run import checkpoints
+from selfplay.run.hub import HubError
+from selfplay.run.hub.pushing import Pushing
+
+
+class Nothing:
+    def save(self, folder: Path) -> None: ...
+
+
+def pushing(run: Path, api: HfApi, said: list[str], strategy: str = "end") -> Pushing:
+    return Pushing(Config(output_dir=str(run), push_to_hub="me/run", hub_strategy=strategy), said.append, api)
+
+
+def checkpoint(run: Path, adapters: Path, step: int) -> None:
+    def save(folder: Path) -> None:
+        shutil.copytree(adapters, folder / "adapters", copy_function=shutil.copyfile)
+
+    checkpoints.write(run, checkpoints.About(step=step, steps=2, stage=1), save)
+
+
+def test_the_end_of_a_run_is_pushed_and_waited_for(finished: Path, hub: Any, api: HfApi) -> None:
+    said: list[str] = []
+    one = pushing(finished, api, said)
+    one.keep(None)
+    one.save(Nothing())
+    one.close()
+    assert hub.repositories["me/run"].commits == 1
+    assert said[-1].startswith(f"pushed to {hub.url}/me/run (")
+
+
+def test_every_new_checkpoint_is_pushed_where_that_is_asked_for(
+    run_folder: Path, adapters: Path, hub: Any, api: HfApi
+) -> None:
+    one = pushing(run_folder, api, [], "every_save")
+    for step in (1, 2):
+        checkpoint(run_folder, adapters, step)
+        one.keep(None)
+        one.close()
+        one.keep(None)
+        one.close()
+    assert hub.repositories["me/run"].commits == 2
+
+
+@pytest.mark.parametrize("fault", [401, 409, 503, "break"])
+def test_a_push_that_fails_is_said_with_the_command_that_repeats_it(
+    fault: int | str, finished: Path, hub: Any, api: HfApi
+) -> None:
+    hub.fails["/preupload/"] = [fault] * 50
+    said: list[str] = []
+    one = pushing(finished, api, said)
+    one.save(Nothing())
+    one.close()
+    assert said[-1].startswith("me/run was not pushed: ")
+    assert said[-1].endswith(f"to push later: python -m selfplay.hub push {finished} me/run")
+    assert str(api.token) not in "".join(said)
+
+
+def test_a_run_that_saved_nothing_pushes_nothing_and_says_so(run_folder: Path, hub: Any, api: HfApi) -> None:
+    said: list[str] = []
+    one = pushing(run_folder, api, said)
+    one.save(Nothing())
+    one.close()
+    assert "holds no adapters of both roles" in said[0]
+
+
+def test_without_a_token_a_run_is_refused_before_it_begins(
+    finished: Path, hub: Any, api: HfApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("huggingface_hub.get_token", lambda: None)
+    with pytest.raises(HubError, match="there is no token"):
+        pushing(finished, HfApi(endpoint=hub.url), [])
