@@ -2,6 +2,10 @@
 
 Python, packages against our bounds, GPU and backend, the sandbox's tier and what would raise it, disk, credentials
 (present or not, never printed). Exit 0: `python -m selfplay.train` can work here; 1: it cannot, and what to do.
+
+    python -m selfplay.doctor --model Qwen/Qwen2.5-Coder-7B-Instruct --preset t4
+
+prints the memory plan of a model on a card instead, without loading the model and without a network. Exit 0: it fits; 1: not.
 """
 
 from __future__ import annotations
@@ -19,11 +23,18 @@ from selfplay.run.command import run_command
 if TYPE_CHECKING:
     from selfplay.run.checks import Finding
 
+_PLANNED = (
+    *("model", "preset", "device", "backend", "sampler", "load_in_4bit", "dtype", "gradient_checkpointing"),
+    *("max_seq_length", "generation_rows", "prefill_tokens", "micro_batch_tokens", "lora_rank", "lora_target_modules"),
+    *("max_completion_length", "schedule", "stages"),
+)
 _MARKS = {"ok": "ok", "note": "note", "missing": "MISSING"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = _parser().parse_args(arguments)
+    options, flags = _parser().parse_known_args(arguments)
+    if flags:
+        return run_command("selfplay.doctor", lambda: _memory(flags))
     from selfplay.run.checks import findings, works
 
     def body() -> int:
@@ -42,7 +53,18 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--output-dir", default="runs/selfplay", metavar="DIR", help="where a run would write")
     parser.add_argument("--json", action="store_true", help="print the findings as one JSON object")
+    parser.add_argument_group("memory plan", f"any of: {', '.join(f'--{key}' for key in _PLANNED).replace('_', '-')}")
     return parser
+
+
+def _memory(flags: Sequence[str]) -> int:
+    """The memory plan for these keys of a configuration, on the preset's card or this machine's GPU."""
+    from selfplay.config import from_flags
+    from selfplay.learning.choice import memory_plan
+
+    text, fits = memory_plan(from_flags(flags, "python -m selfplay.doctor", __doc__, _PLANNED))
+    print(text, flush=True)
+    return 0 if fits else 1
 
 
 def _as_text(found: Sequence[Finding]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from random import Random
 
 import pytest
 
-from benchmarks import resume
+from benchmarks import gpu, random_models, resume
 from benchmarks.fuzz import hunt, jobs, smaller
 from benchmarks.fuzz_admission import accepts_all
 from benchmarks.fuzz_guard import Finding
@@ -176,6 +177,33 @@ def test_a_file_of_the_set_that_lacks_a_section_is_refused() -> None:
 def test_a_set_that_is_a_key_has_no_order_either() -> None:
     assert not has_order(encode({frozenset({1, 2}): 0}))
     assert has_order(encode({(1, 2): {3}}))
+
+
+def test_the_benchmark_of_gpus_runs_on_tiny_models_without_one() -> None:
+    ran = command("benchmarks.gpu", "--dry-run")
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.count("| hold |") == len(gpu.DRY)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("part", gpu.PARTS, ids=lambda part: part.name)
+def test_every_invariant_holds_on_a_gpu(part: gpu.Part) -> None:
+    ran = command("benchmarks.gpu", "--part", part.name)
+    assert ran.returncode == 0, ran.stderr
+    assert "| hold |" in ran.stdout
+
+
+def test_the_parts_on_a_gpu_keep_to_their_limits() -> None:
+    assert gpu.LIMIT <= 9 * 60
+    assert len({part.name for part in gpu.PARTS}) == len(gpu.PARTS)
+    assert {part.shape for part in (*gpu.PARTS, *gpu.DRY)} <= set(random_models.SHAPES)
+
+
+def test_the_memory_plan_counts_what_stays_to_the_byte() -> None:
+    ran = command("benchmarks.memory", "--dry-run")
+    assert ran.returncode == 0, ran.stderr
+    for part in ("weights", "adapters", "optimizers"):
+        assert re.search(rf"{part} .* 1\.00 \|$", ran.stdout, re.MULTILINE)
 
 
 def test_kills_come_to_every_place_of_a_run_and_are_the_same_for_a_seed() -> None:

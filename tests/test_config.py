@@ -287,7 +287,7 @@ def test_help_shows_what_each_player_and_each_preset_gets(capsys: pytest.Capture
     with pytest.raises(SystemExit):
         from_flags(["--help"])
     text = " ".join(capsys.readouterr().out.split())
-    assert "Default: 32; 8 for a model; smoke: 4; t4: 4." in text
+    assert "Default: 32; 8 for a model; smoke: 4; t4: 4; l4: 4; h100: 16." in text
     assert "Default: 0.0025; learning-rate for a model." in text
     assert "Default: epsilon." in text
 

@@ -15,6 +15,7 @@ import torch
 
 from selfplay.box.local import LocalBox
 from selfplay.cases.case import Case, Verdict
+from selfplay.config import Config
 from selfplay.game.advantages import RunningMeans
 from selfplay.game.episode import ROLES, Role
 from selfplay.game.phases import Step
@@ -26,9 +27,12 @@ from selfplay.game.rewards.adversarial import VALIDITY_WEIGHT
 from selfplay.game.rollout import Table, play
 from selfplay.judging.execute import execute_tests
 from selfplay.judging.judge import Judge
+from selfplay.learning.choice import card, choose, use
 from selfplay.learning.credit import Credit, CreditSettings, credit, taught
+from selfplay.learning.memory import CARDS, GIB, plan
 from selfplay.learning.ranks import Ranks
 from selfplay.learning.samples import Span
+from selfplay.learning.shapes import shape_of
 from selfplay.learning.update import UpdateSettings, UpdateStats, surrogate, update_metrics
 from selfplay.match.counts import step_counts
 from selfplay.match.evaluate import Measured, figures
@@ -312,3 +316,21 @@ def test_the_mutation_operator_of_the_page_changes_a_program() -> None:
     node = ast.parse("a if c else b", mode="eval").body
     [(name, changed)] = names["_branches"](node, node)
     assert (name, ast.unparse(changed), ast.unparse(node)) == ("branches", "b if c else a", "a if c else b")
+
+
+def test_the_page_of_real_models_shows_the_memory_plan_as_it_is() -> None:
+    page = (ROOT / "docs" / "real-models.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([a-z]+\d+)(?: --model (\S+))?` \| (.*) \|$", page, re.MULTILINE)
+    assert {preset for preset, _, _ in rows} == set(CARDS)
+    for preset, model, shown in rows:
+        config = Config(preset=preset, **({"model": model} if model else {}))
+        machine = card(preset)
+        assert machine
+        assert config.model
+        shape = shape_of(config.model)
+        made = plan(shape, use(config, choose(config, machine, shape), shape))
+        sizes = [made.stays["weights"], made.stays["adapters"] + made.stays["optimizers"]]
+        sizes += [sum(made.sampling.values()), sum(made.update.values()), made.peak]
+        told = [f"{size / GIB:.2f}" for size in sizes]
+        told[2] += f", {made.use.rows}"
+        assert [config.model.split("/")[1].removesuffix("-Instruct"), f"{machine.gib}", *told] == shown.split(" | ")

@@ -139,3 +139,30 @@ def test_a_folder_that_cannot_be_written_is_a_finding() -> None:
     told = checks.disk(Path("x" * 300))
     assert (told.status, told.advice) == ("missing", "give another --output-dir")
     assert "File name too long" in told.found
+
+
+def test_the_memory_plan_of_a_model_on_a_card_needs_neither_model_nor_network(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    assert doctor.main(["--model", "Qwen/Qwen2.5-Coder-7B-Instruct", "--preset", "t4"]) == 0
+    assert "fits in the 14.7 GiB of t4" in capsys.readouterr().out
+    assert doctor.main(["--model", "Qwen/Qwen2.5-32B-Instruct", "--preset", "t4"]) == 1
+    assert "does not fit" in capsys.readouterr().out
+
+
+def test_the_memory_plan_of_a_folder_is_that_of_its_configuration(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sizes = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4}
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "llama", "vocab_size": 300, **sizes}))
+    assert doctor.main(["--model", str(tmp_path), "--device", "cpu"]) == 0
+    assert "32 bit" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("flags", [["--modle", "x"], ["--model", "nobody/knows"], ["--preset", "smoke"]])
+def test_a_plan_that_cannot_be_made_is_refused_in_a_sentence(
+    flags: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert doctor.main(flags) == 2
+    assert capsys.readouterr().err.startswith("selfplay.doctor: ")

@@ -101,7 +101,7 @@ def to_flags(config: Config) -> list[str]:
 
 def _flag(name: str, value: Any) -> str:
     flag = name.replace("_", "-")
-    if isinstance(value, bool):
+    if hints()[name] is bool:
         return f"--{flag}" if value else f"--no-{flag}"
     return f"--{flag}={','.join(map(str, value)) if isinstance(value, tuple) else value}"
 

@@ -65,7 +65,7 @@ class Knobs:
     preset: str | None = knob(
         None,
         RUN,
-        "Named settings: smoke (one step per phase), t4 (a 1.5B model on a 16 GB GPU).",
+        "Named settings: smoke (one step per phase), or those of a GPU: t4 (a 1.5B model), l4, a100, h100.",
     )
     device: Literal["auto", "cuda", "cpu"] = knob(
         "auto",
@@ -161,6 +161,53 @@ class Knobs:
         "all-linear",
         PLAYER,
         "Layers that get an adapter: all-linear, or names such as q_proj,v_proj (less memory).",
+    )
+    backend: Literal["auto", "transformers", "unsloth"] = knob(
+        "auto",
+        PLAYER,
+        "What loads and trains the model. auto: unsloth for a real model where it is installed and a CUDA GPU is there, "
+        "else transformers. On a CPU unsloth accelerates nothing.",
+    )
+    sampler: Literal["auto", "small", "own", "generate"] = knob(
+        "auto",
+        PLAYER,
+        "What draws the turns: small (small fp32 Qwen2 models on a CPU), own (our loop over any transformers model), "
+        "generate (the model's own generate; the only one for unsloth on CUDA). auto: the first of these that fits.",
+    )
+    load_in_4bit: bool | Literal["auto"] = knob(
+        "auto",
+        PLAYER,
+        "Hold the base in 4 bit (NF4): a quarter of the memory. auto: on a GPU where bitsandbytes is installed.",
+    )
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = knob(
+        "auto",
+        PLAYER,
+        "What the base computes in. auto: fp32 on a CPU; on a GPU bf16, or fp16 where it has none.",
+    )
+    gradient_checkpointing: bool | Literal["auto"] = knob(
+        "auto",
+        PLAYER,
+        "Compute activations again in the backward pass: a tenth of the memory, a third slower. auto: for a real model.",
+    )
+    max_seq_length: int | Literal["auto"] = knob(
+        "auto",
+        PLAYER,
+        "Tokens of the longest conversation; one that fills them ends, truncated. auto: what the game can need and "
+        "half as much again, within the model's context.",
+        low=64,
+    )
+    generation_rows: int | Literal["auto"] = knob(
+        "auto",
+        PLAYER,
+        "Conversations sampled at once. auto: what fits by the memory plan, at most 128. Halve it when memory runs out "
+        "in sampling.",
+        low=1,
+    )
+    prefill_tokens: int | Literal["auto"] = knob(
+        "auto",
+        PLAYER,
+        "Tokens of prompts fed at once in sampling. auto: 8192. Halve it when memory runs out at the start of a turn.",
+        low=1,
     )
     prompts: str = knob(
         "compact",

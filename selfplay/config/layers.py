@@ -30,7 +30,7 @@ PRESETS: dict[str, Values] = {
         "eval_problems": 4,
         "final_eval_problems": 8,
     },
-    # Sized by arithmetic for 16 GB, not yet run on that card.
+    # Sized by the memory plan (learning/memory.py, docs/real-models.md), not yet run on these cards.
     "t4": {
         "model": "Qwen/Qwen2.5-Coder-1.5B-Instruct",
         "problems_per_step": 4,
@@ -40,6 +40,28 @@ PRESETS: dict[str, Values] = {
         "sample_every": 1,
         "eval_problems": 8,
         "final_eval_problems": 16,
+    },
+    "l4": {
+        "model": "Qwen/Qwen2.5-Coder-7B-Instruct",
+        "problems_per_step": 4,
+        "num_generations": 4,
+        "num_targets": 2,
+        "sample_every": 1,
+        "eval_problems": 8,
+        "final_eval_problems": 16,
+    },
+    "a100": {
+        "model": "Qwen/Qwen2.5-Coder-7B-Instruct",
+        "micro_batch_tokens": 8192,
+        "sample_every": 1,
+        "eval_problems": 20,
+    },
+    "h100": {
+        "model": "Qwen/Qwen2.5-Coder-14B-Instruct",
+        "problems_per_step": 16,
+        "micro_batch_tokens": 16384,
+        "sample_every": 1,
+        "eval_problems": 20,
     },
 }
 RENAMED = {  # the prototype's names

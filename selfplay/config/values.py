@@ -23,7 +23,7 @@ _WORDS: Mapping[Any, str] = {
     NoneType: "none",
 }
 _MANY: Mapping[Any, str] = {int: "whole numbers", str: "names"}
-_SHORT: Mapping[Any, str] = {int: "N", float: "X", str: "NAME"}
+_SHORT: Mapping[Any, str] = {int: "N", float: "X", str: "NAME", bool: "true|false"}
 
 
 class ConfigError(SelfplayError):

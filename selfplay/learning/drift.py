@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from selfplay.game.episode import ROLES, Conversation, Group, Role
 from selfplay.game.rollout import PREFIX
+from selfplay.learning.policy import Relief
 from selfplay.learning.policy.protocol import Snapshot, Trainer
 from selfplay.learning.samples import Sample, conversation_samples, micro_batches
 from selfplay.learning.update import k3
@@ -28,9 +30,14 @@ class Drift:
         if stage != self.stage:
             self.stage, self.then = stage, {role: trainer.snapshot(role) for role in ROLES}
 
-    def measure(self, trainer: Trainer, groups: Sequence[Group], temperature: float, tokens: int) -> tuple[float, int]:
+    def measure(
+        self, trainer: Trainer, groups: Sequence[Group], temperature: float, relief: Relief
+    ) -> tuple[float, int]:
         """Summed KL in nats and the number of tokens, over the prefixes of these groups, each played before any update
-        of the step. `tokens`: those of a micro-batch."""
+        of the step. `relief`: the tokens of a micro-batch, halved when memory runs out."""
+        return relief.run(partial(self._measure, trainer, groups, temperature))
+
+    def _measure(self, trainer: Trainer, groups: Sequence[Group], temperature: float, tokens: int) -> tuple[float, int]:
         total, count = 0.0, 0
         for role in ROLES:
             samples = [s for group in groups for s in _prefix(group.chains if role == "generator" else group.suites)]

@@ -12,7 +12,7 @@ import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from selfplay.config import Config
@@ -28,7 +28,7 @@ from selfplay.learning.plan import planned_steps, rate_factor, trained_roles, wh
 from selfplay.learning.policy import PolicyError
 from selfplay.learning.ranks import Ranks
 from selfplay.learning.setup import Recorder, Run
-from selfplay.learning.update import UpdateStats, clipped_update, update_metrics
+from selfplay.learning.update import UpdateStats, clipped_update, update_metrics, update_relief
 from selfplay.match.counts import Counts, merged, step_counts
 from selfplay.match.examine import examine
 from selfplay.match.ledger import records
@@ -137,8 +137,8 @@ def train_step(run: Run, step: Step) -> None:
     matches = score(examine(groups, step, run.judge, run.config.cases_per_turn, bank), run.rule)
     clock.lap("judge")
     # Before the update: the prefixes were sampled with the weights that are about to move.
-    drifted = state.drift.measure(trainer, groups, run.config.temperature, state.micro_batch_tokens)
-    settings = replace(run.update_settings, micro_batch_tokens=state.micro_batch_tokens)
+    relief = update_relief(state.micro_batch_tokens, run.recorder)
+    drifted = state.drift.measure(trainer, groups, run.config.temperature, relief)
     stats: dict[Role, UpdateStats] = {}
     credits: dict[Role, Credit] = {}
     running, skipped = state.running, state.skipped
@@ -149,8 +149,9 @@ def train_step(run: Run, step: Step) -> None:
         state.begun = True
         trainer.scale_rate(role, rate_factor(run.config, step))
         # Ranks without a sample take part too: gradients are summed over all of them.
-        stats[role] = clipped_update(run.policy, role, credits[role].samples, settings, run.ranks)
+        stats[role] = clipped_update(run.policy, role, credits[role].samples, run.update_settings, run.ranks, relief)
         skipped = _count_skipped(run, role, stats[role], skipped)
+    state.micro_batch_tokens = relief.size
     clock.lap("update")
     counts = step_counts(matches, drifted, run.judge.order_dependent - dependent) + taught(credits)
     state.ahead()

@@ -21,12 +21,14 @@ from selfplay.game.rewards import RewardRule, get_rule
 from selfplay.game.rollout import Table
 from selfplay.judging.golden import GoldenExams
 from selfplay.judging.judge import Judge
+from selfplay.learning.choice import check_room, choose, known_shape, this_machine
 from selfplay.learning.classes import known_classes
 from selfplay.learning.credit import CreditSettings
 from selfplay.learning.plan import planned_steps
-from selfplay.learning.policy import EMBEDDED, Policy, PolicySettings, open_policy
+from selfplay.learning.policy import EMBEDDED, NOBODY, Listener, Policy, PolicySettings, open_policy
 from selfplay.learning.ranks import Ranks
 from selfplay.learning.references import check_references
+from selfplay.learning.shapes import ModelShape
 from selfplay.learning.state import State
 from selfplay.learning.update import UpdateSettings
 from selfplay.match.ledger import NO_LEDGER
@@ -86,7 +88,7 @@ class Run:
 def open_run(config: Config, recorder: Recorder, ranks: Ranks, judge: Judge) -> Run:
     """Opens player and problems, and says what takes time."""
     recorder.say(f"loading {config.model or 'the embedded player'}")
-    policy, settings = open_player(config), update_settings(config)
+    policy, settings = open_player(config, recorder), update_settings(config)
     if config.ledger == "off":
         recorder.say(NO_LEDGER)
     recorder.about(tier=judge.box.tier, logprob_gap_limit=settings.gap_bound(policy.trainer.bounds))
@@ -141,19 +143,38 @@ def begin_on(policy: Policy, name: str, say: Callable[[str], None]) -> None:
             say(f"the {role} begins fresh: {name} holds no adapter of it")
 
 
-def open_player(config: Config) -> Policy:
-    """The policy that plays both roles: the embedded player unless the configuration names a model."""
+def open_player(config: Config, told: Listener = NOBODY) -> Policy:
+    """The policy that plays both roles: the embedded player unless the configuration names a model.
+
+    `told` is told what was chosen for a model and why, and when memory runs out. Raises SelfplayError where the model, or what
+    was asked of it, cannot be had; before anything heavy is loaded where that can be known.
+    """
     if config.embedded:
         torch.set_num_threads(1)  # its matrices are too small to share; cores are used by processes
+        told = NOBODY
+    machine = this_machine(config.device)
+    known = None if config.model is None else known_shape(config.model)
+    shape = known if isinstance(known, ModelShape) else None
+    choice = choose(config, machine, shape)
+    told.about(**choice.facts())
+    told.say(check_room(config, choice, shape, machine) if shape else str(known))
     settings = PolicySettings(
         rank=config.lora_rank,
         alpha=config.lora_alpha,
         targets=config.lora_target_modules,
         learning_rate=config.generator_learning_rate,
         discriminator_learning_rate=config.discriminator_learning_rate,
+        backend=choice.backend,
+        sampler=choice.sampler,
+        four_bit=choice.four_bit,
+        dtype=choice.dtype,
+        context=choice.max_seq_length,
+        rows=choice.rows,
+        prefill_tokens=choice.prefill_tokens,
+        gradient_checkpointing=choice.checkpointing,
         thinking=config.thinking,
     )
-    return open_policy(config.model or EMBEDDED, settings, config.seed, config.device)
+    return open_policy(config.model or EMBEDDED, settings, config.seed, config.device, told)
 
 
 def open_prompts(config: Config) -> Prompts:

@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 from selfplay.game.episode import Role
-from selfplay.learning.policy import Policy, PolicyError
+from selfplay.learning.policy import NOBODY, Listener, Policy, PolicyError, Relief
 from selfplay.learning.policy.protocol import Bounds, Trainer
 from selfplay.learning.ranks import Ranks
 from selfplay.learning.samples import Batch, Sample, micro_batches
@@ -117,22 +117,28 @@ class _Pass:
 
 
 def clipped_update(
-    policy: Policy, role: Role, samples: Sequence[Sample], settings: UpdateSettings, ranks: Ranks | None = None
+    policy: Policy,
+    role: Role,
+    samples: Sequence[Sample],
+    settings: UpdateSettings,
+    ranks: Ranks | None = None,
+    relief: Relief | None = None,
 ) -> UpdateStats:
     """Moves the adapter of `role` by `num_iterations` steps over `samples`, this rank's share of the batch.
 
     All ranks call it together, also those without samples. Where no rank has a scored token, no optimizer moves.
-    Raises PolicyError where sampler and trainer disagree beyond the bound, before anything has moved.
+    `relief`: the tokens of a micro-batch, which it halves when memory runs out. Raises PolicyError where sampler and trainer
+    disagree beyond the bound, before anything has moved, and where memory runs out with a single row.
     """
     started = time.perf_counter()
     ranks, trainer = ranks or Ranks(), policy.trainer
-    batches = list(micro_batches(samples, settings.micro_batch_tokens, trainer.device, trainer.bounds.shares_prefixes))
+    relief = relief or update_relief(settings.micro_batch_tokens)
     passes: list[list[_Pass]] = []  # of each inner step
     steps, norm, skipped = [], 0.0, False
     for iteration in range(settings.num_iterations):
         # Each inner step runs over the whole batch again and is held against the weights before the first.
-        anchors = [each.anchor for each in passes[0]] if passes else [None] * len(batches)
-        passes.append([_accumulate(trainer, role, *pair, settings) for pair in zip(batches, anchors, strict=True)])
+        anchor = _whole([each.anchor for each in passes[0]]) if passes else None
+        passes.append(_inner_step(trainer, role, samples, anchor, settings, relief))
         total = sum((each.tally for each in passes[-1]), _Tally()).over(ranks)
         # What is asked from here on is asked of sums over all ranks: they all go on, or none does.
         if not total.tokens:
@@ -146,6 +152,50 @@ def clipped_update(
         steps.append(total)
     peaks = _peaks([each for own in passes for each in own], ranks)
     return replace(_stats(steps, *peaks, norm, time.perf_counter() - started), skipped=int(skipped))
+
+
+def update_relief(tokens: int, told: Listener = NOBODY) -> Relief:
+    """The tokens of a micro-batch, to be shared by everything that scores rows."""
+    way_out = "give --gradient-checkpointing true, lower --max-completion-length or --max-seq-length, or take a smaller --model"
+    return Relief("scoring rows", tokens, way_out, told)
+
+
+def _inner_step(
+    trainer: Trainer,
+    role: Role,
+    samples: Sequence[Sample],
+    anchor: _Anchor | None,
+    settings: UpdateSettings,
+    relief: Relief,
+) -> list[_Pass]:
+    """Collects the gradient over all samples, in micro-batches that fit."""
+    tries = 0
+
+    def attempt(tokens: int) -> list[_Pass]:
+        nonlocal tries
+        tries += 1
+        if tries > 1:
+            trainer.take_gradient(role)  # what a pass had collected when memory ran out
+        batches = list(micro_batches(samples, tokens, trainer.device, trainer.bounds.shares_prefixes))
+        anchors = [None] * len(batches) if anchor is None else _cut(anchor, [len(each.advantage_N) for each in batches])
+        return [_accumulate(trainer, role, batch, own, settings) for batch, own in zip(batches, anchors, strict=True)]
+
+    # Tokens beyond which a micro-batch would hold no more: all rows as long as the longest.
+    most = len(samples) * max((sample.needed for sample in samples), default=1)
+    return relief.run(attempt, max(1, most))
+
+
+def _whole(anchors: Sequence[_Anchor]) -> _Anchor | None:
+    """Those of all micro-batches as one: however rows are cut into micro-batches, their order is the same."""
+    if not anchors:
+        return None
+    bases = [each.base_N for each in anchors if each.base_N is not None]
+    return _Anchor(torch.cat([each.old_N for each in anchors]), torch.cat(bases) if bases else None)
+
+
+def _cut(anchor: _Anchor, sizes: list[int]) -> list[_Anchor]:
+    bases = [None] * len(sizes) if anchor.base_N is None else anchor.base_N.split(sizes)
+    return [_Anchor(old_N, base_N) for old_N, base_N in zip(anchor.old_N.split(sizes), bases, strict=True)]
 
 
 def _accumulate(trainer: Trainer, role: Role, batch: Batch, anchor: _Anchor | None, settings: UpdateSettings) -> _Pass:

@@ -13,6 +13,7 @@ from selfplay.game.prompts import Prompts
 from selfplay.game.rollout import Table, play
 from selfplay.learning.drift import Drift
 from selfplay.learning.policy import Policy
+from selfplay.learning.update import update_relief
 from tests.learning.conftest import trainer
 
 PROBLEM = Problem("p", "Double it.", "f", "def f(n: int) -> int:", ("assert f(2) == 4",))
@@ -31,7 +32,7 @@ def nudge(policy: Policy) -> None:
 
 def measured(policy: Policy, drift: Drift, stage: int) -> tuple[float, int]:
     groups = play(policy, Prompts("compact"), [PROBLEM], Step(0, stage, "generator", ""), TABLE)
-    return drift.measure(policy.trainer, groups, 1.0, 4096)
+    return drift.measure(policy.trainer, groups, 1.0, update_relief(4096))
 
 
 def test_without_an_update_nothing_has_drifted(policy: Policy) -> None:

@@ -12,10 +12,12 @@ import pytest
 from selfplay.box import local
 from selfplay.box.tiers import Tier, TierTooLow, require_tier
 from selfplay.config import configure
+from selfplay.errors import SelfplayError
 from selfplay.game.episode import ROLES
 from selfplay.learning import setup
 from selfplay.learning.policy import Policy, PolicySettings
 from selfplay.run.adapters import AdapterError, Base, write_base
+from selfplay.run.recorders import Memory
 from tests.learning.conftest import build_model, make_policy
 
 
@@ -78,6 +80,58 @@ def test_no_problem_to_measure_is_said(tmp_path: Path, monkeypatch: pytest.Monke
     finally:
         judge.box.close()
     assert any(line.startswith("the dev split holds no problem, so nothing is measured") for line in said)
+
+
+def config_folder(folder: Path, **keys: object) -> str:
+    sizes = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4}
+    (folder / "config.json").write_text(json.dumps({"model_type": "llama", "vocab_size": 300, **sizes, **keys}))
+    return str(folder)
+
+
+@pytest.mark.parametrize(
+    ("keys", "given", "said"),
+    [
+        ({"architectures": ["BertForMaskedLM"]}, {}, "no causal language model"),
+        ({"quantization_config": {"quant_method": "gptq"}}, {}, "quantised by gptq"),
+        ({"max_position_embeddings": 64}, {"max_completion_length": 64}, "lower --max-completion-length"),
+        ({}, {"load_in_4bit": True}, "bitsandbytes"),
+        ({}, {"backend": "unsloth"}, "unsloth"),
+        ({}, {"max_seq_length": 4096, "max_completion_length": 8}, "give that or less"),
+    ],
+)
+def test_a_model_that_cannot_play_is_refused_before_it_is_loaded(
+    tmp_path: Path, keys: dict[str, object], given: dict[str, object], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("selfplay.learning.choice.find_spec", lambda name: None)
+    model = config_folder(tmp_path, **{"max_position_embeddings": 2048, **keys})
+    with pytest.raises(SelfplayError, match=said):
+        setup.open_player(configure({"model": model, "device": "cpu", **given}))
+
+
+@pytest.mark.parametrize("model", ["no such folder/at/all", "nobody/has-this"])
+def test_a_model_that_is_not_there_is_refused_in_a_sentence(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(SelfplayError, match=r"hub"):
+        setup.open_player(configure({"model": model, "device": "cpu"}))
+
+
+def test_what_was_chosen_for_a_model_is_told_with_its_reasons(model_folder: Path) -> None:
+    told = Memory()
+    policy = setup.open_player(
+        configure({"model": str(model_folder), "device": "cpu", "max_completion_length": 16}), told
+    )
+    assert told.facts["backend"] == "transformers: there is no CUDA GPU"
+    assert told.facts["base"].startswith("float32")
+    assert told.facts["sampler"].startswith("small")
+    assert any("memory, planned" in text for text in told.said)
+    assert policy.trainer.bounds.context == 256
+
+
+def test_of_the_embedded_player_nothing_is_told() -> None:
+    told = Memory()
+    setup.open_player(configure(), told)
+    assert not told.facts
+    assert not told.said
 
 
 def test_a_policy_begins_on_what_another_learnt(policy: Policy, tokenizer: Any, tmp_path: Path) -> None:

@@ -6,19 +6,22 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import fields, replace
+from typing import Any
 
 import pytest
 import torch
 
 from selfplay.config import Config
-from selfplay.game.episode import ROLES
+from selfplay.game.episode import ROLES, Role
 from selfplay.game.players import Sampling
-from selfplay.learning.policy import Policy
+from selfplay.learning.policy import Policy, PolicySettings
 from selfplay.learning.policy.errors import PolicyError
+from selfplay.learning.policy.protocol import Rows
 from selfplay.learning.ranks import Ranks
-from selfplay.learning.samples import Sample, Span
-from selfplay.learning.update import UpdateSettings, clipped_update, importance, k3, surrogate
-from tests.learning.conftest import request, rows, trainer
+from selfplay.learning.samples import Sample, Span, micro_batches
+from selfplay.learning.update import UpdateSettings, clipped_update, importance, k3, surrogate, update_relief
+from selfplay.run.recorders import Memory
+from tests.learning.conftest import build_model, make_policy, request, rows, stir, trainer
 
 SETTINGS = UpdateSettings(max_grad_norm=math.inf)
 
@@ -243,3 +246,55 @@ def test_gradients_are_clipped_to_the_norm(policy: Policy) -> None:
 def test_a_span_that_cannot_be_scored_is_named(policy: Policy, span: Span, message: str) -> None:
     with pytest.raises(PolicyError, match=message):
         clipped_update(policy, "generator", [Sample(SAMPLES[0].ids, (span,))], SETTINGS)
+
+
+class Tight:
+    """A trainer that runs out of memory in micro-batches of more than `most` rows, in the middle of a pass."""
+
+    def __init__(self, trainer: Any, most: int) -> None:
+        self.trainer, self.most, self.failed = trainer, most, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.trainer, name)
+
+    def accumulate(self, role: Role, rows: Rows, temperature: float, loss: Any) -> Any:
+        told = self.trainer.accumulate(role, rows, temperature, loss)
+        if len(rows.ids_BT) > self.most:
+            self.failed += 1
+            raise torch.OutOfMemoryError("CUDA out of memory")  # with the gradient of this micro-batch collected
+        return told
+
+
+@pytest.mark.parametrize("fast", [None, False])
+def test_out_of_memory_halves_the_micro_batch_and_changes_no_figure(tokenizer: Any, fast: bool | None) -> None:
+    settings, told = replace(SETTINGS, num_iterations=2, beta=0.1), Memory()
+    figures = []
+    for most in (len(SAMPLES), 1):
+        policy = stir(make_policy(build_model(), tokenizer, PolicySettings(rank=4, fast=fast)))
+        tight = Tight(policy.trainer, most)
+        relief = update_relief(4096, told)
+        stats = clipped_update(replace(policy, trainer=tight), "generator", SAMPLES, settings, relief=relief)
+        figures.append([stats.loss, stats.kl, stats.grad_norm, stats.entropy, stats.ratio_max, stats.logprob_gap])
+    assert tight.failed
+    assert told.said
+    assert relief.size < 4096
+    assert figures[0] == pytest.approx(figures[1], rel=1e-4, abs=1e-6)
+
+
+def test_a_single_row_that_does_not_fit_ends_the_update_with_the_knob_to_turn(policy: Policy) -> None:
+    before = policy.trainer.digest("generator")
+    with pytest.raises(PolicyError, match="--gradient-checkpointing"):
+        clipped_update(replace(policy, trainer=Tight(policy.trainer, 0)), "generator", SAMPLES, SETTINGS)
+    assert policy.trainer.digest("generator") == before
+
+
+def test_in_fp16_the_summed_loss_needs_no_scaling(tokenizer: Any) -> None:
+    gradients = []
+    for model in (build_model(hidden_size=64), build_model(hidden_size=64).half()):
+        policy = stir(make_policy(model, tokenizer, PolicySettings(rank=4, fast=False)))
+        (batch,) = micro_batches(SAMPLES, 1 << 20, policy.trainer.device)
+        policy.trainer.accumulate("generator", batch, 1.0, torch.sum)
+        gradients.append(policy.trainer.take_gradient("generator"))
+    assert gradients[1].isfinite().all()
+    assert float(torch.cosine_similarity(gradients[0], gradients[1], dim=0)) > 0.999
+    assert (gradients[1] == 0).sum() <= (gradients[0] == 0).sum() + len(gradients[0]) // 1000

@@ -7,11 +7,16 @@ settings.py   their knobs
 chat.py       messages to ids, from the model's own template
 hf.py         loading models and tokenizers
 trainer.py    the trainer: transformers and PEFT, on qwen2.py for small models
+unsloth.py    the trainer over Unsloth
+heard.py      whether both adapters are heard by sampler and trainer alike
+relief.py     what to do when memory runs out
 adapters.py   one base, two LoRA adapters: switching, digests, saving, loading
 logprobs.py   log-probabilities of given tokens from hidden states
 qwen2.py      merged weights and forward pass of small Qwen2 models on a CPU
 decoder.py    the sampler on top of it, with a cache of prefixes
-generate.py   the sampler for every other transformers model
+turns.py      turns in the making, and what samplers over a live model share
+own.py        the sampler for every other transformers model: a loop of our own
+generate.py   the same turns by the model's own generate
 draw.py       one keyed uniform per token, and the token that it picks
 swap.py       a saved folder in the place of an older one
 
@@ -21,6 +26,7 @@ Neither transformers nor PEFT is imported before a policy is opened.
 from selfplay.learning.policy.errors import PolicyError
 from selfplay.learning.policy.opening import open_policy
 from selfplay.learning.policy.player import Policy
+from selfplay.learning.policy.relief import NOBODY, Listener, Relief
 from selfplay.learning.policy.settings import EMBEDDED, PolicySettings
 
-__all__ = ["EMBEDDED", "Policy", "PolicyError", "PolicySettings", "open_policy"]
+__all__ = ["EMBEDDED", "NOBODY", "Listener", "Policy", "PolicyError", "PolicySettings", "Relief", "open_policy"]

@@ -55,10 +55,11 @@ class LoraSettings:
 
 
 class Adapters:
-    """The two adapters on `model`, whose name and digest are `base`. `parameters`: each role's, by name."""
+    """The two adapters on a model that has them (`with_adapters`), whose base's name and digest are `base`. `parameters`: each
+    role's, by name."""
 
-    def __init__(self, model: Any, settings: LoraSettings, seed: int, base: Base = UNKNOWN) -> None:
-        self.model, self._base = _with_adapters(model, settings, seed), base
+    def __init__(self, model: PeftModel, base: Base = UNKNOWN) -> None:
+        self.model, self._base = model, base
         for config in self.model.peft_config.values():
             config.base_model_name_or_path = base.name or None  # never the path of this machine
         self.parameters = {role: _named(self.model, role) for role in ROLES}
@@ -185,8 +186,8 @@ class Adapters:
                 parameter.requires_grad_(other == role)
 
 
-def _with_adapters(base: Any, settings: LoraSettings, seed: int) -> PeftModel:
-    """Seeds each adapter by its own number, so that every process makes the same two; the global state is put back."""
+def with_adapters(base: Any, settings: LoraSettings, seed: int) -> PeftModel:
+    """Both on a base, each seeded by its own number, so that every process makes the same two; the global state is put back."""
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(seed * 2)
         model = get_peft_model(base, settings.config(), adapter_name=ROLES[0])

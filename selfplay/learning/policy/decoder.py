@@ -28,11 +28,13 @@ Ids = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """`rows` share a batch; `prefill_tokens` (padded) are fed at once; `cache_mib` of keys and values are kept."""
+    """`rows` share a batch; `prefill_tokens` (padded) are fed at once; `cache_mib` of keys and values are kept. `context`:
+    tokens of the longest row; None: as many as the model has positions."""
 
     rows: int = 256
     prefill_tokens: int = 8192
     cache_mib: int = 256
+    context: int | None = None
 
 
 @dataclass(slots=True)
@@ -106,7 +108,7 @@ class Decoder:
 
     def _row(self, index: int, request: Request, sampling: Sampling) -> _Row:
         """A conversation that fills the model's positions gets an empty, truncated turn: data, not a crash."""
-        room = len(self._weights.rotations) - len(request.ids)
+        room = (self._limits.context or len(self._weights.rotations)) - len(request.ids)
         return _Row(index, request.ids, turn_seed(self._seed, request.key), min(sampling.max_tokens, room))
 
     def _play(self, rows: list[_Row], temperature: float) -> None:

@@ -44,15 +44,24 @@ def pick(logits_BV: Tensor, temperature: float, uniforms_B: Tensor) -> tuple[Ten
 
     Raises PolicyError where one is not finite: such a model says nothing, and an update would carry it into the adapter.
     """
+    ids_B, logprobs_B = drawn(logits_BV, temperature, uniforms_B)
+    check_finite(logprobs_B)
+    return ids_B, logprobs_B
+
+
+def drawn(logits_BV: Tensor, temperature: float, uniforms_B: Tensor) -> tuple[Tensor, Tensor]:
+    """`pick` without its check, which would wait for the GPU at each token: call `check_finite` at the end."""
     logprobs_BV = torch.log_softmax(logits_BV.float() / (temperature or 1.0), dim=-1)
     ids_B = logits_BV.argmax(-1) if temperature == 0 else _invert(logprobs_BV, uniforms_B)
-    logprobs_B = logprobs_BV.gather(1, ids_B[:, None])[:, 0]
-    if not logprobs_B.isfinite().all():
+    return ids_B, logprobs_BV.gather(1, ids_B[:, None])[:, 0]
+
+
+def check_finite(logprobs: Tensor) -> None:
+    if not logprobs.isfinite().all():
         raise PolicyError(
-            f"the sampler's log-probability of a token is {float(logprobs_B[~logprobs_B.isfinite()][0])}: the model's "
+            f"the sampler's log-probability of a token is {float(logprobs[~logprobs.isfinite()][0])}: the model's "
             "logits overflow; load it in bf16 or fp32, or start again with a lower --learning-rate"
         )
-    return ids_B, logprobs_B
 
 
 def _invert(logprobs_BV: Tensor, uniforms_B: Tensor) -> Tensor:

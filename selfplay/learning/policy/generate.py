@@ -1,144 +1,85 @@
-"""The sampler for any transformers model, on any device: a loop over the model's own forward and cache.
+"""The sampler `generate`: the model's own `generate`, each row's token drawn by its key in a logits processor.
 
-Rows are padded on the left, equal prompts are fed once, finished rows are dropped, and every token has its own keyed
-random number (draw.py), which `model.generate` cannot offer. A turn ends, truncated, where the model's context does. A
-batch is of one role, whose adapter is live. Reusing keys and values from turn to turn was left out: the layout of a
-cache differs from model to model.
+The processor draws as draw.py does and leaves one finite score, so that greedy decoding takes that token: the same turns as
+from the sampler `own`, by whatever caches and kernels the model brings. It is the only way to sample from Unsloth on CUDA,
+whose keys and values are its own. Finished rows are fed on until the last one ends, equal prompts are fed once each, and
+prompts are not fed in chunks, so a batch keeps to the token limit as a whole. Sampling settings that a model brings (top-k,
+penalties) are put away: they change the distribution that the update scores.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor
-from transformers import DynamicCache
+from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList
 
-from selfplay.game.episode import Role
-from selfplay.game.players import Completion, Request, Sampling, role_by_role
 from selfplay.learning.policy.adapters import Adapters
-from selfplay.learning.policy.draw import pick, turn_seed, uniforms
+from selfplay.learning.policy.draw import check_finite, drawn, uniforms
+from selfplay.learning.policy.turns import LiveSampler, TurnRow, left_padded
 
 
-class GenerateSampler:
-    """A `Sampler` over live adapters; nothing is kept between calls. `rows` share a batch."""
+class GenerateSampler(LiveSampler):
+    """Hands whole batches to the model."""
 
-    def __init__(
-        self, adapters: Adapters, ends: frozenset[int], seed: int, rows: int, context: int = sys.maxsize
-    ) -> None:
-        self._adapters, self._ends, self._seed, self._rows, self._context = adapters, ends, seed, rows, context
+    def __init__(self, adapters: Adapters, ends: frozenset[int], *rest: Any, **more: Any) -> None:
+        super().__init__(adapters, ends, *rest, **more)
+        plain = GenerationConfig(eos_token_id=sorted(ends), pad_token_id=min(ends))
+        for model in (adapters.model.get_base_model(), adapters.model):
+            model.generation_config = plain  # type: ignore[union-attr]
 
-    def complete(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
-        return role_by_role(requests, lambda role, own: self._complete(role, own, sampling))
+    def _most(self, left: Sequence[TurnRow]) -> int:
+        """How many rows fit: by prompt tokens, and because `generate` refuses a batch whose longest prompt and longest turn
+        would fill the context together."""
+        longest, most = 0, 0
+        for row in left:
+            longest, width = max(longest, row.limit), len(row.prompt)
+            crowded = (most + 1) * width > self._batching.prefill_tokens or width + longest > self._batching.context
+            if most and crowded:
+                break
+            most += 1
+        return most
 
-    def changed(self, role: Role) -> None: ...
-
-    def forget(self) -> None: ...
-
-    def _complete(self, role: Role, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
-        with self._adapters.role(role):
-            model = self._adapters.model.eval()  # a trainer with checkpointing leaves it in training mode
-            return complete(model, requests, sampling, self._ends, self._seed, self._rows, self._context)
-
-
-@dataclass(slots=True)
-class _Row:
-    index: int
-    prompt: tuple[int, ...]
-    seed: int
-    limit: int
-    ids: list[int] = field(default_factory=list)
-    logprobs: list[float] = field(default_factory=list)
-    ended: bool = False
-
-    @property
-    def done(self) -> bool:
-        return self.ended or len(self.ids) >= self.limit
-
-
-@torch.no_grad()
-def complete(
-    model: Any,
-    requests: Sequence[Request],
-    sampling: Sampling,
-    ends: frozenset[int],
-    seed: int,
-    rows: int,
-    context: int = sys.maxsize,
-) -> list[Completion]:
-    """One completion per request, by whatever adapter is active; `rows` share a batch.
-
-    `context`: tokens that the model can attend to; a conversation that fills them gets an empty, truncated turn.
-    """
-    made = [
-        _Row(
-            i,
-            request.ids,
-            turn_seed(seed, request.key),
-            min(sampling.max_tokens, context - len(request.ids)),
+    def _play(self, model: Any, rows: list[TurnRow], temperature: float) -> None:
+        ids, mask = left_padded([row.prompt for row in rows], model.device)
+        draw = KeyedDraw([row.seed for row in rows], [row.limit for row in rows], temperature, min(self._ends))
+        model.generate(
+            input_ids=ids,
+            attention_mask=mask,
+            do_sample=False,
+            use_cache=True,
+            max_new_tokens=max(row.limit for row in rows),
+            logits_processor=LogitsProcessorList([draw]),
         )
-        for i, request in enumerate(requests)
-    ]
-    ordered = sorted((row for row in made if row.limit > 0), key=lambda row: len(row.prompt))
-    for start in range(0, len(ordered), rows):
-        _play(model, ordered[start : start + rows], sampling, ends, context)
-    return [Completion(tuple(row.ids), tuple(row.logprobs), truncated=not row.ended) for row in made]
+        for row, tokens, logprobs in zip(rows, *draw.told(), strict=True):
+            for token, logprob in zip(tokens, logprobs, strict=True):
+                if not row.done:
+                    row.add(token, logprob, self._ends)
 
 
-def _play(model: Any, rows: list[_Row], sampling: Sampling, ends: frozenset[int], context: int) -> None:
-    cache, mask, logits = _prefill(model, rows)
-    while True:
-        _draw(rows, logits, sampling.temperature, ends)
-        kept = [i for i, row in enumerate(rows) if not row.done]
-        if not kept:
-            return
-        if len(kept) <= 0.8 * len(rows):
-            chosen = torch.tensor(kept, device=mask.device)
-            cache.batch_select_indices(chosen)
-            rows, mask = [rows[i] for i in kept], mask[chosen]
-        mask = torch.cat([mask, mask.new_ones(len(rows), 1)], dim=1)
-        last = torch.tensor([[row.ids[-1]] for row in rows], device=mask.device)
-        # Finished rows are fed on until enough of them are dropped, but never past the model's last position.
-        positions = (mask.sum(1, keepdim=True) - 1).clamp(max=context - 1)
-        logits = _forward(model, last, mask, positions, cache)
+class KeyedDraw(LogitsProcessor):
+    """Draws one token a row and step, and leaves no other. A row at its limit gets `end`, for `generate` to be done with it."""
 
+    def __init__(self, seeds: Sequence[int], limits: Sequence[int], temperature: float, end: int) -> None:
+        self._seeds, self._limits, self._temperature, self._end = seeds, limits, temperature, end
+        self._ids: list[Tensor] = []
+        self._logprobs: list[Tensor] = []
 
-def _draw(rows: list[_Row], logits: Tensor, temperature: float, ends: frozenset[int]) -> None:
-    drawn = uniforms([row.seed for row in rows], [len(row.ids) for row in rows])
-    ids, logprobs = pick(logits, temperature, drawn)
-    for row, token, logprob in zip(rows, ids.tolist(), logprobs.tolist(), strict=True):
-        if not row.done:
-            row.ids.append(token)
-            row.logprobs.append(logprob)
-            row.ended = token in ends
+    def __call__(self, input_ids: Any, scores: Any) -> Any:
+        step = len(self._ids)
+        ids_B, logprobs_B = drawn(scores, self._temperature, uniforms(self._seeds, [step] * len(self._seeds)))
+        self._ids.append(ids_B)
+        self._logprobs.append(logprobs_B)
+        over = [i for i, limit in enumerate(self._limits) if step >= limit]
+        if over:
+            ids_B = ids_B.clone()
+            ids_B[over] = self._end
+        return torch.full_like(scores, -torch.inf).scatter_(1, ids_B[:, None], 0.0)
 
-
-def _prefill(model: Any, rows: list[_Row]) -> tuple[DynamicCache, Tensor, Tensor]:
-    """Cache, attention mask [B, T] and first logits [B, V] of the prompts."""
-    prompts = list(dict.fromkeys(row.prompt for row in rows))
-    width = max(map(len, prompts))
-    ids = torch.tensor([(0,) * (width - len(prompt)) + prompt for prompt in prompts], device=model.device)
-    mask = torch.tensor([[0] * (width - len(prompt)) + [1] * len(prompt) for prompt in prompts], device=model.device)
-    cache = DynamicCache(config=model.config)
-    logits = _forward(model, ids, mask, (mask.cumsum(1) - 1).clamp(min=0), cache)
-    if len(prompts) == len(rows):
-        return cache, mask, logits
-    place = {prompt: i for i, prompt in enumerate(prompts)}
-    chosen = torch.tensor([place[row.prompt] for row in rows], device=model.device)
-    cache.batch_select_indices(chosen)
-    return cache, mask[chosen], logits[chosen]
-
-
-def _forward(model: Any, ids: Tensor, mask: Tensor, positions: Tensor, cache: DynamicCache) -> Tensor:
-    out = model(
-        input_ids=ids,
-        attention_mask=mask,
-        position_ids=positions,
-        past_key_values=cache,
-        use_cache=True,
-        logits_to_keep=1,
-    )
-    return out.logits[:, -1]
+    def told(self) -> tuple[list[list[int]], list[list[float]]]:
+        """Ids and log-probabilities drawn for each row, those after its end too. Raises PolicyError where one is not finite."""
+        ids_BT, logprobs_BT = torch.stack(self._ids, 1), torch.stack(self._logprobs, 1)
+        check_finite(logprobs_BT)
+        return ids_BT.tolist(), logprobs_BT.tolist()

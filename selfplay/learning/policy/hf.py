@@ -1,6 +1,7 @@
 """Loading a base model and its tokenizer with transformers.
 
-fp32 on a CPU; on CUDA 4 bit where bitsandbytes is installed, else bf16, or fp16 where the GPU lacks it.
+Unless told otherwise fp32 on a CPU; on CUDA 4 bit where bitsandbytes is installed, computing in bf16, or fp16 where the GPU
+lacks it.
 """
 
 from __future__ import annotations
@@ -34,18 +35,28 @@ def pick_device(device: str = "auto") -> torch.device:
     return torch.device("cuda", torch.cuda.current_device())
 
 
-def load_model(source: str | Path, device: torch.device, four_bit: bool | None = None) -> Any:
-    """A frozen model from a folder or a hub id. `four_bit` None: where it can be done. Raises PolicyError."""
+def load_model(source: str | Path, device: torch.device, four_bit: bool | None = None, dtype: str | None = None) -> Any:
+    """A frozen model from a folder or a hub id. `four_bit` None: on a GPU, where it can be done. `dtype`: what it computes
+    in, by PyTorch's name; None: what the device does best. Raises PolicyError."""
     if Path(source).is_dir():
         disable_progress_bar()  # nothing is fetched, so there is nothing to wait for
     try:
-        model = AutoModelForCausalLM.from_pretrained(str(source), **_precision(device, four_bit))
+        model = AutoModelForCausalLM.from_pretrained(str(source), **_precision(device, four_bit, dtype))
     except (OSError, ValueError) as error:
         raise PolicyError(f"no model could be loaded from {source}: {error}") from error
     if not getattr(model, "is_quantized", False):
         model.to(device)  # type: ignore[arg-type]
+    keep_trainable(model)
     model.requires_grad_(False)
     return model.eval()
+
+
+def keep_trainable(model: Any) -> None:
+    """bitsandbytes packs 4-bit weights anew for some CPUs at the first pass without gradients, and gradients through a packed
+    weight are wrong; told not to, it leaves them."""
+    for module in model.modules():
+        if hasattr(module, "support_avx512bf16_for_cpu"):
+            module.support_avx512bf16_for_cpu = False
 
 
 def load_tokenizer(source: str | Path) -> Any:
@@ -62,21 +73,32 @@ def load_tokenizer(source: str | Path) -> Any:
         raise PolicyError(f"no tokenizer could be loaded from {source}: {error}") from error
 
 
-def _precision(device: torch.device, four_bit: bool | None) -> dict[str, Any]:
+def pick_dtype(device: torch.device, dtype: str | None = None) -> torch.dtype:
+    """The dtype of this name; None: what the device computes best."""
+    if dtype is not None:
+        return getattr(torch, dtype)
     if device.type == "cpu":
-        return {"dtype": torch.float32}
-    dtype = torch.bfloat16 if torch.cuda.is_bf16_supported(including_emulation=False) else torch.float16
+        return torch.float32
+    return torch.bfloat16 if torch.cuda.is_bf16_supported(including_emulation=False) else torch.float16
+
+
+def _precision(device: torch.device, four_bit: bool | None, dtype: str | None) -> dict[str, Any]:
+    computing = pick_dtype(device, dtype)
     have = find_spec("bitsandbytes") is not None
     if four_bit and not have:
         raise PolicyError(
             "4 bit was asked for but bitsandbytes is not installed; pip install bitsandbytes or load in 16 bit"
         )
-    if four_bit is False or not have:
-        return {"dtype": dtype}
+    if not (have and device.type == "cuda" if four_bit is None else four_bit):
+        return {"dtype": computing}
     quantised = BitsAndBytesConfig(
-        load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_use_double_quant=True, bnb_4bit_compute_dtype=dtype
+        load_in_4bit=True,
+        bnb_4bit_quant_type="nf4",
+        bnb_4bit_use_double_quant=True,
+        bnb_4bit_compute_dtype=computing,
     )
-    return {"dtype": dtype, "quantization_config": quantised, "device_map": {"": device.index or 0}}
+    place = "cpu" if device.type == "cpu" else device.index or 0
+    return {"dtype": computing, "quantization_config": quantised, "device_map": {"": place}}
 
 
 def base(source: str | Path) -> Base:

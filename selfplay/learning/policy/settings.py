@@ -16,9 +16,12 @@ class PolicySettings:
     """Knobs of the adapters, their optimizers and the sampler.
 
     `targets`: names of linear layers or `all-linear`. `discriminator_learning_rate` None: the same as `learning_rate`.
-    `rows`: conversations sampled at once (fewer when memory runs out). `gradient_checkpointing`: less memory, slower.
-    `fast`: None takes the small-model functions where they apply, False the model's own forward. `thinking`: whether the
-    chat template is to let the model think, see template.py.
+    `rows`: conversations sampled at once (halved when memory runs out); `prefill_tokens`: of their prompts, fed at once.
+    `gradient_checkpointing`: less memory, slower. `fast`: None takes the small-model functions where they apply, False the
+    model's own forward. `sampler` auto: the decoder for small models with those functions, else the backend's.
+    `context`: tokens of the longest row; None: what the model can attend to. `four_bit` and `dtype` None: what the
+    device does best. `thinking`: whether the chat template is to let the model think, see
+    template.py.
     """
 
     rank: int = 16
@@ -27,7 +30,13 @@ class PolicySettings:
     learning_rate: float = 1e-3
     discriminator_learning_rate: float | None = None
     weight_decay: float = 0.0
+    backend: Literal["transformers", "unsloth"] = "transformers"
+    sampler: Literal["auto", "small", "own", "generate"] = "auto"
+    four_bit: bool | None = None
+    dtype: Literal["float32", "bfloat16", "float16"] | None = None
+    context: int | None = None
     rows: int = 128
+    prefill_tokens: int = 8192
     cache_mib: int = 64
     gradient_checkpointing: bool = False
     fast: bool | None = None

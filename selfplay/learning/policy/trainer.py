@@ -9,14 +9,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
 from selfplay.game.episode import ROLES, Role
 from selfplay.learning.policy import logprobs, qwen2
-from selfplay.learning.policy.adapters import Adapters, LoraSettings
+from selfplay.learning.policy.adapters import Adapters, LoraSettings, with_adapters
 from selfplay.learning.policy.errors import PolicyError
 from selfplay.learning.policy.protocol import Bounds, Rows, Snapshot, State
 from selfplay.learning.policy.settings import PolicySettings
@@ -31,21 +31,36 @@ class PeftTrainer:
     def __init__(self, model: Any, settings: PolicySettings | None = None, seed: int = 0, base: Base = UNKNOWN) -> None:
         self.settings, self.device, self.base = settings or PolicySettings(), model.device, base
         model.requires_grad_(False)
-        self.small = qwen2.supports(model.config, self.device) and self.settings.fast is not False
+        precise = _precise(model)
+        fits = precise and qwen2.supports(model.config, self.device)
+        self.small = fits and self.settings.fast is not False
         self.bounds = Bounds(
-            PRECISE_GAP if _precise(model) else COARSE_GAP,
-            getattr(model.config.get_text_config(), "max_position_embeddings", sys.maxsize),
-            shares_prefixes=self.small,
+            PRECISE_GAP if precise else COARSE_GAP, _context(model, self.settings), shares_prefixes=self.small
         )
         self.end_ids = _end_ids(model)
         self._plain_head = logprobs.has_plain_head(model)
-        if self.settings.gradient_checkpointing:
-            model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
-        lora = LoraSettings(self.settings.rank, self.settings.alpha, self.settings.targets)
-        self.adapters = Adapters(model, lora, seed, base)
+        self.adapters = self._adapted(model, seed)
         self.model = self.adapters.model
         self._optimizers = {role: self._optimizer(role) for role in ROLES}
         self._base_weights: qwen2.Weights | None = None
+
+    @property
+    def sampler(self) -> Literal["own", "generate"]:
+        """Which sampler suits its models, where the small one does not apply."""
+        return "own"
+
+    def ready_to_play(self) -> Any:
+        """The model, in order for sampling."""
+        return self.model.eval()
+
+    def _ready_to_train(self) -> Any:
+        """The model, in order for scoring. Checkpointing acts in training mode only."""
+        return self.model.train(self.settings.gradient_checkpointing)
+
+    def _adapted(self, model: Any, seed: int) -> Adapters:
+        if self.settings.gradient_checkpointing:
+            model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+        return Adapters(with_adapters(model, lora(self.settings), seed), self.base)
 
     @torch.no_grad()
     def logprobs(
@@ -134,14 +149,13 @@ class PeftTrainer:
             states_NH = self._states(rows)[:, :-1][scored]
             head_VH = self.model.get_output_embeddings().weight
         else:
-            logits = self.model(input_ids=rows.ids_BT, attention_mask=rows.mask_BT, use_cache=False).logits
+            logits = self._ready_to_train()(input_ids=rows.ids_BT, attention_mask=rows.mask_BT, use_cache=False).logits
             return logprobs.from_logits(logits[:, :-1][scored], targets_N, temperature)
         return logprobs.TokenLogprobs.apply(states_NH, head_VH, targets_N, temperature)  # type: ignore[return-value]
 
     def _states(self, rows: Rows) -> Tensor:
         """Hidden states [B, T, H] before the head, by the model's own forward."""
-        self.model.train(self.settings.gradient_checkpointing)
-        body = logprobs.backbone(self.model.get_base_model())
+        body = logprobs.backbone(self._ready_to_train().get_base_model())
         return body(input_ids=rows.ids_BT, attention_mask=rows.mask_BT, use_cache=False).last_hidden_state
 
     def _weights(self, role: Role | None) -> qwen2.Weights:
@@ -156,6 +170,16 @@ class PeftTrainer:
         return torch.optim.AdamW(
             parameters, lr=self.settings.rate(role), weight_decay=self.settings.weight_decay, fused=True
         )
+
+
+def lora(settings: PolicySettings) -> LoraSettings:
+    return LoraSettings(settings.rank, settings.alpha, settings.targets)
+
+
+def _context(model: Any, settings: PolicySettings) -> int:
+    """Tokens of the longest row: what the model can attend to, or less."""
+    whole = getattr(model.config.get_text_config(), "max_position_embeddings", sys.maxsize)
+    return min(whole, settings.context or whole)
 
 
 def _precise(model: Any) -> bool:

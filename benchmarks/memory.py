@@ -1,0 +1,217 @@
+"""The memory plan against processes: random models, each played and trained in a fresh process on a CPU.
+
+    python -m benchmarks.memory
+
+For each shape a process loads the model, then samples one batch and makes one update; what it takes beyond what it took after
+loading is its resident memory's high-water mark, reset before each part, after one pass over a few tokens that loads the
+kernels' code. The parts that stay are counted by their tensors. What CUDA does with the same tensors is not shown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+MIB = 1 << 20
+SIZES = {
+    "hidden_size": 1024,
+    "intermediate_size": 2816,
+    "num_attention_heads": 8,
+    "num_key_value_heads": 2,
+    "head_dim": 128,
+    "max_position_embeddings": 8192,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A model and what is done with it. `rows` conversations of `row_tokens`, the last `new` of which are sampled."""
+
+    name: str
+    kind: str
+    layers: int
+    vocabulary: int
+    tied: bool
+    precision: str
+    checkpointing: bool
+    rows: int
+    row_tokens: int
+    new: int = 4
+    prefill_tokens: int = 1024
+    small: bool = False
+
+    def config(self) -> dict[str, Any]:
+        smaller = {"hidden_size": 256, "intermediate_size": 704, "num_attention_heads": 2} if self.small else {}
+        sizes = SIZES | smaller
+        return sizes | {
+            "model_type": self.kind,
+            "num_hidden_layers": self.layers,
+            "vocab_size": self.vocabulary,
+            "tie_word_embeddings": self.tied,
+        }
+
+
+CASES = (
+    Case("Qwen2, fp32", "qwen2", 4, 32_000, True, "32 bit", False, 8, 1024),
+    Case("Qwen3, bf16, checkpointed", "qwen3", 8, 32_000, True, "16 bit", True, 8, 1024),
+    Case("Llama, fp32, checkpointed", "llama", 8, 8_000, False, "32 bit", True, 8, 2048),
+    Case("Qwen2, 4 bit", "qwen2", 4, 32_000, False, "4 bit", False, 8, 512),
+)
+DRY = (Case("Llama, fp32, dry run", "llama", 2, 300, True, "32 bit", True, 2, 64, 2, 32, small=True),)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.memory", description=__doc__)
+    parser.add_argument("--dry-run", action="store_true", help="one tiny model, whose figures mean nothing")
+    parser.add_argument("--case", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.case:
+        print("TOLD" + json.dumps(measured(Case(**json.loads(arguments.case)))))
+        return 0
+    print("| model | part | planned MiB | measured MiB | planned / measured |\n|---|---|---|---|---|")
+    for case in DRY if arguments.dry_run else CASES:
+        if case.precision == "4 bit" and find_spec("bitsandbytes") is None:
+            print(f"| {case.name} | not run: bitsandbytes is not installed | | | |")
+            continue
+        expected, took = planned(case), in_process(case)
+        for part, size in expected.items():
+            share = f"{size / took[part]:.2f}" if took[part] else "-"
+            print(f"| {case.name} | {part} | {size / MIB:.1f} | {took[part] / MIB:.1f} | {share} |", flush=True)
+    return 0
+
+
+def in_process(case: Case) -> dict[str, int]:
+    # One threshold for all blocks: freed memory goes back to the system at once, so that peaks are those of live tensors.
+    environment = os.environ | {"MALLOC_MMAP_THRESHOLD_": "65536", "OMP_NUM_THREADS": "1"}
+    words = [sys.executable, "-m", "benchmarks.memory", "--case", json.dumps(asdict(case))]
+    ran = subprocess.run(words, env=environment, capture_output=True, text=True)
+    if ran.returncode:
+        raise SystemExit(f"{case.name} failed:\n{ran.stderr[-2000:]}")
+    return json.loads(ran.stdout.rpartition("TOLD")[2])
+
+
+def planned(case: Case) -> dict[str, int]:
+    from selfplay.learning.memory import Use, plan
+    from selfplay.learning.shapes import from_config
+
+    use = Use(
+        case.precision,  # type: ignore[arg-type]
+        16,
+        "all-linear",
+        case.row_tokens,
+        case.rows,
+        case.prefill_tokens,
+        case.row_tokens,
+        case.checkpointing,
+    )
+    made = plan(from_config(case.config()), use)
+    return {**made.stays, "sampling": sum(made.sampling.values()), "update": sum(made.update.values())}
+
+
+def measured(case: Case) -> dict[str, int]:
+    import torch
+
+    from selfplay.game.episode import ROLES, TurnKey
+    from selfplay.game.players import Request, Sampling
+    from selfplay.learning.policy import PolicySettings
+    from selfplay.learning.policy.own import OwnSampler
+    from selfplay.learning.policy.protocol import Rows
+    from selfplay.learning.policy.trainer import PeftTrainer
+    from selfplay.learning.policy.turns import Batching
+
+    torch.set_num_threads(1)
+    settings = PolicySettings(fast=False, gradient_checkpointing=case.checkpointing)
+    trainer = PeftTrainer(_model(case), settings)
+    sampler = OwnSampler(trainer.adapters, frozenset(), 0, Batching(case.rows, case.prefill_tokens))
+
+    def sample(rows: int, length: int, new: int) -> None:
+        ids = [tuple((i * 7 + row) % case.vocabulary for i in range(length - new)) for row in range(rows)]
+        asked = [Request(TurnKey(0, "p", "generator", row, 1), own) for row, own in enumerate(ids)]
+        sampler.complete(asked, Sampling(1.0, new))
+
+    def update(length: int) -> None:
+        ids_BT = torch.arange(length)[None] % case.vocabulary
+        rows = Rows(ids_BT, torch.ones_like(ids_BT), torch.arange(length)[None] >= length // 2)
+        trainer.accumulate("generator", rows, 1.0, torch.sum)
+        trainer.step("generator", trainer.take_gradient("generator"), 1.0)
+
+    sample(1, 8, 2)
+    update(16)
+    ours = {id(p) for role in ROLES for p in trainer.adapters.parameters[role].values()}
+    held = trainer.state()["optimizers"]["generator"]["state"].values()
+    told = {
+        "weights": _bytes(p for p in trainer.model.parameters() if id(p) not in ours) + _scales(trainer.model),
+        "adapters": _bytes(p for p in trainer.model.parameters() if id(p) in ours),
+        # The other role's are made at its first step.
+        "optimizers": 2 * _bytes(t for own in held for t in own.values() if t.ndim),
+    }
+    for part, action in (
+        ("sampling", lambda: sample(case.rows, case.row_tokens, case.new)),
+        ("update", lambda: update(case.row_tokens)),
+    ):
+        before = _reset()
+        action()
+        told[part] = _status("VmHWM") - before
+    return told
+
+
+def _model(case: Case) -> Any:
+    """Random weights, as they would be loaded: 4 bit by saving the model and loading it."""
+    import tempfile
+
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    from selfplay.learning.policy import hf
+
+    config = case.config()
+    model = AutoModelForCausalLM.from_config(
+        AutoConfig.for_model(config.pop("model_type"), **config),
+        dtype=torch.float32 if case.precision == "32 bit" else torch.bfloat16,
+    )
+    if case.precision != "4 bit":
+        return model.eval()
+    with tempfile.TemporaryDirectory() as folder:
+        model.save_pretrained(folder)
+        del model
+        return hf.load_model(Path(folder), torch.device("cpu"), True, "bfloat16")
+
+
+def _bytes(tensors: Iterable[Any]) -> int:
+    """Of distinct storages."""
+    return sum({t.data_ptr(): t.numel() * t.element_size() for t in tensors}.values())
+
+
+def _scales(model: Any) -> int:
+    """What 4-bit weights bring beside their codes."""
+    states = [getattr(p, "quant_state", None) for p in model.parameters()]
+    return sum(
+        _bytes([state.absmax, state.code] + ([state.state2.absmax, state.state2.code] if state.nested else []))
+        for state in states
+        if state is not None
+    )
+
+
+def _reset() -> int:
+    """Forgets the high-water mark; what is resident, in bytes."""
+    gc.collect()
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+    return _status("VmRSS")
+
+
+def _status(field: str) -> int:
+    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{field}:"))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

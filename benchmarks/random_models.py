@@ -1,0 +1,74 @@
+"""Models with random weights and a tokenizer made on the spot, saved as any other: the shapes of real ones, without a network.
+
+What such a model writes means nothing and hardly ever ends, so every turn is as long as it may be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from selfplay.learning.shapes import USUAL, ModelShape
+
+TEMPLATE = (
+    "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+SPECIAL = ["<|end|>", "<|system|>", "<|user|>", "<|assistant|>"]
+TINY = ModelShape(64, 128, 2, 4, 2, 16, 1024, True, 4096)
+SHAPES: Mapping[str, tuple[str, ModelShape]] = {
+    "tiny": ("qwen2", replace(TINY, qkv_bias=True)),
+    "tiny3": ("qwen3", replace(TINY, head_norms=True)),
+    "0.5b": ("qwen2", USUAL["qwen2.5", "0.5b"]),
+    "1.5b": ("qwen2", USUAL["qwen2.5", "1.5b"]),
+    "7b": ("qwen2", USUAL["qwen2.5", "7b"]),
+    "qwen3-1.7b": ("qwen3", USUAL["qwen3", "1.7b"]),
+}
+
+
+def config(name: str) -> dict[str, Any]:
+    """The configuration of a shape, as transformers has it."""
+    kind, shape = SHAPES[name]
+    return {
+        "model_type": kind,
+        "hidden_size": shape.hidden,
+        "intermediate_size": shape.intermediate,
+        "num_hidden_layers": shape.layers,
+        "num_attention_heads": shape.heads,
+        "num_key_value_heads": shape.kv_heads,
+        "head_dim": shape.head_size,
+        "vocab_size": shape.vocabulary,
+        "tie_word_embeddings": shape.tied,
+        "max_position_embeddings": shape.context,
+    }
+
+
+def make(name: str, folder: Path, device: str, dtype: str) -> None:
+    """Saves a model of this shape and its tokenizer; made on `device`, where random numbers are cheap."""
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    keys = config(name)
+    torch.manual_seed(0)
+    with torch.device(device):
+        made = AutoConfig.for_model(keys.pop("model_type"), **keys)
+        model = AutoModelForCausalLM.from_config(made, dtype=getattr(torch, dtype))
+    model.save_pretrained(folder)
+    tokenizer().save_pretrained(folder)
+
+
+def tokenizer() -> Any:
+    """A token for each byte, and a chat template."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    alphabet = [*SPECIAL, *sorted(pre_tokenizers.ByteLevel.alphabet())]
+    raw = Tokenizer(models.BPE({token: i for i, token in enumerate(alphabet)}, []))
+    raw.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)  # type: ignore[assignment]
+    raw.decoder = decoders.ByteLevel()  # type: ignore[assignment]
+    made = PreTrainedTokenizerFast(tokenizer_object=raw, eos_token="<|end|>", pad_token="<|end|>")
+    made.add_special_tokens({"additional_special_tokens": SPECIAL[1:]})  # type: ignore[dict-item]
+    made.chat_template = TEMPLATE
+    return made

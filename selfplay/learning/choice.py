@@ -1,0 +1,240 @@
+"""What `auto` comes to for a real model: backend, precision, how much is sampled at once; each with its reason.
+
+A pure function of the configuration, the machine and the model's shape, decided before anything heavy is loaded. What
+cannot work is refused here, in words. Left out: whether the decoder for small models applies, which only the loaded model
+tells (learning/policy/opening.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from typing import Any, Literal
+
+from selfplay.config import Config
+from selfplay.errors import SelfplayError
+from selfplay.learning.memory import CARDS, GIB, Precision, Use, fitted, plan, table
+from selfplay.learning.plan import planned_steps
+from selfplay.learning.shapes import ModelShape, ShapeUnknown, from_config, known_config, refuse, shape_of
+
+Backend = Literal["transformers", "unsloth"]
+SamplerName = Literal["auto", "small", "own", "generate"]
+DType = Literal["float32", "bfloat16", "float16"]
+
+ROWS, PREFILL = 128, 8192
+PROBLEM_TOKENS, TURN_TOKENS = 400, 200  # of a problem's text, and of what a prompt adds to each turn: generous guesses
+SLACK = 1.5  # how much longer than planned a conversation may become
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What matters of a machine. `gib`: memory of its GPU, None without one."""
+
+    gib: float | None = None
+    bf16: bool = False
+    bitsandbytes: bool = False
+    unsloth: bool = False
+    name: str = "this GPU"
+
+    @property
+    def cuda(self) -> bool:
+        return self.gib is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Every key settled. `why` has the reason for each that was `auto`."""
+
+    backend: Backend
+    sampler: SamplerName
+    four_bit: bool
+    dtype: DType
+    checkpointing: bool
+    max_seq_length: int
+    rows: int
+    prefill_tokens: int
+    why: Mapping[str, str]
+
+    def facts(self) -> dict[str, Any]:
+        """What was taken and why, as it is printed and stands in config.yaml."""
+        return {
+            "backend": f"{self.backend}: {self.why['backend']}",
+            "base": f"{'4 bit, ' if self.four_bit else ''}{self.dtype}: {self.why['precision']}",
+            "gradient_checkpointing": "on" if self.checkpointing else "off",
+            "max_seq_length": self.max_seq_length,
+            "generation_rows": f"{self.rows}: {self.why['generation_rows']}",
+            "prefill_tokens": self.prefill_tokens,
+        }
+
+
+def this_machine(device: str) -> Machine:
+    """As PyTorch sees it, or without its GPU where `device` is cpu."""
+    import torch
+
+    bitsandbytes, unsloth = (find_spec(name) is not None for name in ("bitsandbytes", "unsloth"))
+    if device == "cpu" or not torch.cuda.is_available():
+        return Machine(bitsandbytes=bitsandbytes, unsloth=unsloth)
+    gib = torch.cuda.get_device_properties(torch.cuda.current_device()).total_memory / GIB
+    bf16 = torch.cuda.is_bf16_supported(including_emulation=False)
+    return Machine(gib, bf16, bitsandbytes, unsloth, torch.cuda.get_device_name())
+
+
+def card(preset: str) -> Machine | None:
+    """The machine that a preset is named after, with everything installed; None for other presets."""
+    if preset not in CARDS:
+        return None
+    return Machine(CARDS[preset], bf16=preset != "t4", bitsandbytes=True, unsloth=True, name=preset)
+
+
+def choose(config: Config, machine: Machine, shape: ModelShape | None) -> Choice:
+    """Raises SelfplayError where what was asked for cannot be had. `shape` None: it is not known, nothing is fitted."""
+    backend, because = _backend(config, machine)
+    four_bit, dtype, precise = _precision(config, machine)
+    context = shape.context if shape else 1 << 30
+    longest = _max_seq_length(config, context)
+    choice = Choice(
+        backend,
+        "generate" if backend == "unsloth" and machine.cuda and config.sampler == "auto" else config.sampler,
+        four_bit,
+        dtype,
+        not config.embedded if config.gradient_checkpointing == "auto" else config.gradient_checkpointing,
+        longest,
+        ROWS if config.generation_rows == "auto" else config.generation_rows,
+        PREFILL if config.prefill_tokens == "auto" else config.prefill_tokens,
+        {"backend": because, "precision": precise, "generation_rows": "as it was set"},
+    )
+    if choice.sampler == "own" and backend == "unsloth" and machine.cuda:
+        raise SelfplayError(
+            "sampler own cannot read the keys and values that Unsloth keeps on CUDA; give --sampler generate, or "
+            "--backend transformers"
+        )
+    return choice if config.generation_rows != "auto" else _with_rows(config, machine, shape, choice)
+
+
+def _with_rows(config: Config, machine: Machine, shape: ModelShape | None, choice: Choice) -> Choice:
+    rows, reason = choice.rows, "the usual number"
+    if shape is not None and machine.gib is not None:
+        rows = fitted(shape, use(config, choice, shape), machine.gib).rows
+        reason = f"what fits in {machine.gib:.1f} GiB by the memory plan"
+    return replace(choice, rows=rows, why={**choice.why, "generation_rows": reason})
+
+
+def use(config: Config, choice: Choice, shape: ModelShape) -> Use:
+    """What the memory plan asks about a run. The longest conversation is the one that fills every turn."""
+    precision: Precision = "4 bit" if choice.four_bit else "32 bit" if choice.dtype == "float32" else "16 bit"
+    return Use(
+        precision,
+        config.lora_rank,
+        config.lora_target_modules,
+        min(row_tokens(config), choice.max_seq_length, shape.context),
+        choice.rows,
+        choice.prefill_tokens,
+        config.micro_batch_tokens,
+        choice.checkpointing,
+    )
+
+
+def memory_plan(config: Config) -> tuple[str, bool]:
+    """What a run would take, in lines, and whether it fits: on the preset's card, or on this machine.
+
+    Nothing is loaded and nothing fetched. Raises ShapeUnknown where the model's sizes are not known here, SelfplayError where
+    the embedded player plays: it needs some hundred MiB anywhere.
+    """
+    if config.model is None:
+        raise SelfplayError("the embedded player fits anywhere; give the --model, or a --preset, to plan for")
+    machine = card(config.preset or "") or this_machine(config.device)
+    shape = shape_of(config.model)
+    choice = choose(config, machine, shape)
+    taken = "".join(f"  {name.replace('_', ' ')}: {value}\n" for name, value in choice.facts().items())
+    made = plan(shape, use(config, choice, shape))
+    text = f"{config.model}\n{taken}{table(made, machine.gib, machine.name)}"
+    return text, machine.gib is None or made.fits(machine.gib)
+
+
+def known_shape(model: str) -> ModelShape | str:
+    """Of a model about to be loaded, whose config.json is fetched if need be; in words why not, where no plan can be made.
+
+    Raises ShapeUnknown where the model is not there, or is none that can play.
+    """
+    config = known_config(model, fetch=True)
+    assert config is not None
+    refuse(model, config)
+    try:
+        return from_config(config)
+    except ShapeUnknown as error:
+        return str(error)
+
+
+def check_room(config: Config, choice: Choice, shape: ModelShape, machine: Machine) -> str:
+    """The memory plan in lines. Raises SelfplayError where not even what stays fits: then loading is of no use."""
+    made = plan(shape, use(config, choice, shape))
+    lines = table(made, machine.gib, machine.name)
+    if machine.gib is not None and sum(made.stays.values()) > machine.gib * GIB:
+        raise SelfplayError(f"{config.model} does not fit on {machine.name}\n{lines}")
+    return lines
+
+
+def row_tokens(config: Config) -> int:
+    """The discriminator's conversation: at each stage it reads a turn and writes one."""
+    stages = len(planned_steps(config)[0].played)
+    return PROBLEM_TOKENS + stages * (TURN_TOKENS + 2 * config.max_completion_length)
+
+
+def _max_seq_length(config: Config, context: int) -> int:
+    if config.max_completion_length >= context:
+        raise SelfplayError(
+            f"max_completion_length is {config.max_completion_length}, the model can attend to {context} tokens in all: not "
+            "one turn fits beside its prompt; lower --max-completion-length or choose another --model"
+        )
+    if config.max_seq_length == "auto" and config.embedded:
+        return context
+    if config.max_seq_length == "auto":
+        return min(context, -int(-row_tokens(config) * SLACK // 1024) * 1024)
+    if config.max_seq_length > context:
+        raise SelfplayError(
+            f"max_seq_length is {config.max_seq_length}, the model can attend to {context} tokens: give that or less"
+        )
+    return config.max_seq_length
+
+
+def _backend(config: Config, machine: Machine) -> tuple[Backend, str]:
+    if config.backend == "unsloth":
+        if not machine.unsloth:
+            raise SelfplayError(
+                "backend is unsloth, which is not installed: python -m pip install 'selfplay[gpu]', or give --backend auto"
+            )
+        return "unsloth", "asked for" if machine.cuda else "asked for; without a CUDA GPU it accelerates nothing"
+    if config.backend == "transformers":
+        return "transformers", "asked for"
+    if config.embedded:
+        return "transformers", "the embedded player needs no other"
+    if not machine.cuda:
+        return "transformers", "there is no CUDA GPU"
+    if not machine.unsloth:
+        return "transformers", "unsloth is not installed"
+    return "unsloth", "it is installed and there is a CUDA GPU"
+
+
+def _precision(config: Config, machine: Machine) -> tuple[bool, DType, str]:
+    """(whether in 4 bit, what it computes in, why)."""
+    where = machine.name if machine.cuda else "the CPU"
+    if config.load_in_4bit is True and not machine.bitsandbytes:
+        raise SelfplayError(
+            "load_in_4bit is true but bitsandbytes is not installed: python -m pip install bitsandbytes, or leave it away "
+            "to load in 16 bit on a GPU, fp32 on a CPU"
+        )
+    if config.dtype == "bfloat16" and machine.cuda and not machine.bf16:
+        raise SelfplayError(f"dtype is bfloat16, which {where} cannot compute; give --dtype float16")
+    if config.dtype == "float16" and not machine.cuda:
+        raise SelfplayError("dtype is float16, which a CPU computes too slowly to be of use; give --dtype float32")
+    dtype: DType = "float32" if not machine.cuda else "bfloat16" if machine.bf16 else "float16"
+    if config.dtype != "auto":
+        dtype = config.dtype
+    four_bit = machine.cuda and machine.bitsandbytes and not config.embedded
+    reason = f"what {where} computes best"
+    if config.load_in_4bit != "auto":
+        return config.load_in_4bit, dtype, "asked for"
+    if machine.cuda and not machine.bitsandbytes:
+        reason += "; bitsandbytes is not installed, so not in 4 bit"
+    return four_bit, dtype, reason

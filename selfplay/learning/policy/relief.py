@@ -1,0 +1,68 @@
+"""What to do when a GPU's memory runs out: free what can be freed, take half as much at once, begin that pass again.
+
+A size is halved for good, since what did not fit once will not fit the next time. What is kept of a failed pass goes with its
+exception: a pass must leave nothing behind that counts (its caller drops partial gradients). Left out: growing again.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
+import torch
+
+from selfplay.learning.policy.errors import PolicyError
+
+T = TypeVar("T")
+
+
+class Listener(Protocol):
+    """Who is told what happens: `say` for whoever watches, `about` for the record too."""
+
+    def say(self, text: str) -> None: ...
+    def about(self, **facts: Any) -> None: ...
+
+
+class _Nobody:
+    def say(self, text: str) -> None: ...
+    def about(self, **facts: Any) -> None: ...
+
+
+NOBODY: Listener = _Nobody()
+
+
+class Relief:
+    """A size of which less needs less memory. `what` is done at that size; `way_out`: what to do where one is too much."""
+
+    def __init__(self, what: str, size: int, way_out: str, told: Listener = NOBODY) -> None:
+        self.size = size
+        self._what, self._way_out, self._told = what, way_out, told
+
+    def run(self, attempt: Callable[[int], T], most: int = sys.maxsize) -> T:
+        """`attempt(size)`, at half the size after each time that memory runs out. Raises PolicyError at a size of one.
+
+        `most`: a larger size would make no difference.
+        """
+        while True:
+            size = min(self.size, most)
+            try:
+                return attempt(size)
+            except torch.OutOfMemoryError as error:
+                trouble = str(error).splitlines()[0]
+            # Outside the handler: until it is left, the exception holds the frames that hold the memory.
+            free()
+            if size <= 1:
+                raise PolicyError(
+                    f"memory ran out while {self._what}, with as little as can be at once ({trouble}); {self._way_out}"
+                )
+            self.size = size // 2
+            self._told.say(f"memory ran out while {self._what}: going on with {self.size} at once")
+
+
+def free() -> None:
+    """Gives back what nothing refers to any more."""
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()

@@ -1,0 +1,137 @@
+"""Turns in the making: which row of a batch they are, what they may still get, and how rows are put into batches.
+
+What the samplers over a live model have in common (own.py, generate.py): they play one role at a time, nothing is kept
+between calls, rows are sorted by the length of their prompts so that little of a batch is padding, and a batch that runs out
+of memory is played again with half the rows.
+"""
+
+from __future__ import annotations
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from selfplay.game.episode import Role
+from selfplay.game.players import Completion, Request, Sampling, role_by_role
+from selfplay.learning.policy.adapters import Adapters
+from selfplay.learning.policy.draw import turn_seed
+from selfplay.learning.policy.relief import NOBODY, Listener, Relief
+
+WAY_OUT = "lower --max-completion-length or --max-seq-length, or choose a smaller --model"
+
+
+@dataclass(frozen=True, slots=True)
+class Batching:
+    """`rows` share a batch; `prefill_tokens` (padded) are fed at once, or one row where that is longer. `context`: tokens
+    that the model can attend to."""
+
+    rows: int = 128
+    prefill_tokens: int = 8192
+    context: int = sys.maxsize
+
+
+@dataclass(slots=True)
+class TurnRow:
+    """One turn. `limit`: how many tokens it may get, by its request and by the model's context."""
+
+    index: int
+    prompt: tuple[int, ...]
+    seed: int
+    limit: int
+    ids: list[int] = field(default_factory=list)
+    logprobs: list[float] = field(default_factory=list)
+    ended: bool = False
+
+    @property
+    def done(self) -> bool:
+        return self.ended or len(self.ids) >= self.limit
+
+    def add(self, token: int, logprob: float, ends: frozenset[int]) -> None:
+        self.ids.append(token)
+        self.logprobs.append(logprob)
+        self.ended = token in ends
+
+
+class LiveSampler(ABC):
+    """A `Sampler` over live adapters. `ready` puts the model in order for playing and returns it."""
+
+    def __init__(
+        self,
+        adapters: Adapters,
+        ends: frozenset[int],
+        seed: int,
+        batching: Batching | None = None,
+        ready: Callable[[], Any] | None = None,
+        told: Listener = NOBODY,
+    ) -> None:
+        self._adapters, self._ends, self._seed = adapters, ends, seed
+        self._batching = batching or Batching()
+        self._rows = Relief("sampling", self._batching.rows, WAY_OUT, told)
+        self._ready = ready or adapters.model.eval  # a trainer with checkpointing leaves it in training mode
+
+    def complete(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
+        return role_by_role(requests, lambda role, own: self._complete(role, own, sampling))
+
+    def changed(self, role: Role) -> None:
+        return  # the adapters are live
+
+    def forget(self) -> None:
+        return  # nothing is kept
+
+    @torch.no_grad()
+    def _complete(self, role: Role, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
+        made = turn_rows(requests, sampling, self._seed, self._batching.context)
+        left = sorted((row for row in made if row.limit > 0), key=lambda row: len(row.prompt))
+        with self._adapters.role(role):
+            model = self._ready()
+            while left:
+                left = left[self._rows.run(partial(self._begin, model, left, sampling.temperature), self._most(left)) :]
+        return [Completion(tuple(row.ids), tuple(row.logprobs), truncated=not row.ended) for row in made]
+
+    def _begin(self, model: Any, left: Sequence[TurnRow], temperature: float, size: int) -> int:
+        """Plays the first `size` rows, from their start, and returns how many they were."""
+        rows = list(left[:size])
+        for row in rows:  # a pass that ran out of memory has left its tokens
+            row.ids, row.logprobs, row.ended = [], [], False
+        self._play(model, rows, temperature)
+        return len(rows)
+
+    def _most(self, left: Sequence[TurnRow]) -> int:
+        """How many of these rows a batch may hold, whatever `rows` says."""
+        return len(left)
+
+    @abstractmethod
+    def _play(self, model: Any, rows: list[TurnRow], temperature: float) -> None:
+        """Plays rows, sorted by the length of their prompts, to their ends."""
+
+
+def turn_rows(requests: Sequence[Request], sampling: Sampling, seed: int, context: int) -> list[TurnRow]:
+    """A row for each request. One that fills the context may get nothing: an empty, truncated turn is data, not a crash."""
+    return [
+        TurnRow(i, each.ids, turn_seed(seed, each.key), min(sampling.max_tokens, context - len(each.ids)))
+        for i, each in enumerate(requests)
+    ]
+
+
+def chunks(prompts: Sequence[tuple[int, ...]], tokens: int) -> Iterator[slice]:
+    """Slices of prompts, sorted by length, that keep to so many padded tokens; a longer prompt goes alone."""
+    start = 0
+    for i, prompt in enumerate(prompts):
+        if i > start and (i + 1 - start) * len(prompt) > tokens:
+            yield slice(start, i)
+            start = i
+    if prompts:
+        yield slice(start, len(prompts))
+
+
+def left_padded(prompts: Sequence[tuple[int, ...]], device: torch.device) -> tuple[Tensor, Tensor]:
+    """Ids and attention mask [B, T] of prompts that end together."""
+    width = max(map(len, prompts))
+    ids = torch.tensor([(0,) * (width - len(prompt)) + prompt for prompt in prompts], device=device)
+    return ids, torch.tensor([[0] * (width - len(prompt)) + [1] * len(prompt) for prompt in prompts], device=device)

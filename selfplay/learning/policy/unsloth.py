@@ -1,0 +1,133 @@
+"""The trainer over Unsloth: the same two adapters and the same update, by its kernels on a CUDA GPU.
+
+Unsloth must be imported before transformers and peft, which it patches, so this module is imported only when its backend is
+taken, and then first. On a CPU it is stock transformers and PEFT. What it does to a model stays in here: loading, adapters by
+its public recipe, its two modes, autocast. Tokenizer and chat stay ours: its loader reads some tokenizers differently and may
+add rows to the embedding. It cuts rows at `max_seq_length` in silence, so no row of ours reaches it. fp16 needs no loss
+scaling: the loss is a sum over tokens, not a mean, and the mean is taken of its gradient in fp64.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from copy import deepcopy
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal
+
+from selfplay.learning.policy.errors import PolicyError
+from selfplay.learning.policy.settings import PolicySettings
+
+# Otherwise it writes a folder of generated code into the working directory.
+os.environ.setdefault("UNSLOTH_COMPILE_LOCATION", str(Path(tempfile.gettempdir()) / f"unsloth_{os.getuid()}"))
+
+try:
+    FastLanguageModel: Any = import_module("unsloth").FastLanguageModel
+except ImportError as trouble:
+    raise PolicyError(
+        f"unsloth cannot be imported ({trouble}): python -m pip install 'selfplay[gpu]', or give --backend transformers"
+    ) from trouble
+
+import torch
+from torch import Tensor
+from transformers import AutoConfig
+
+from selfplay.game.episode import ROLES, Role
+from selfplay.learning.policy import hf
+from selfplay.learning.policy.adapters import Adapters
+from selfplay.learning.policy.protocol import Rows
+from selfplay.learning.policy.trainer import PeftTrainer
+from selfplay.run.adapters import UNKNOWN, Base
+
+
+def open_trainer(source: str | Path, settings: PolicySettings, seed: int, device: str) -> UnslothTrainer:
+    """A trainer over the model in a folder or on the hub. Raises PolicyError."""
+    place = hf.pick_device(device)
+    if place.type == "cpu" and torch.cuda.is_available():
+        raise PolicyError("backend unsloth takes the GPU that is there; give --backend transformers with --device cpu")
+    try:
+        config = AutoConfig.from_pretrained(str(source)).get_text_config()
+        whole = getattr(config, "max_position_embeddings", sys.maxsize)
+        # One more than a row may have; beyond what the model knows it would stretch the positions.
+        longest = min(whole, (settings.context or whole) + 1)
+        model, _ = FastLanguageModel.from_pretrained(
+            model_name=str(source),
+            max_seq_length=longest,
+            dtype=hf.pick_dtype(place, settings.dtype),
+            load_in_4bit=place.type == "cuda" if settings.four_bit is None else settings.four_bit,
+            use_gradient_checkpointing=checkpointing(settings),
+        )
+    except (OSError, ValueError, RuntimeError) as error:
+        raise PolicyError(f"unsloth could not load {source}: {error}") from error
+    rows = model.get_input_embeddings().weight.shape[0]
+    if rows != config.vocab_size:
+        raise PolicyError(
+            f"unsloth made {rows} rows of the {config.vocab_size} of the model's embedding, so its adapters would load nowhere "
+            "else; give --backend transformers"
+        )
+    if settings.four_bit and not getattr(model, "is_quantized", False):
+        raise PolicyError(
+            f"unsloth did not load {source} in 4 bit; give --load-in-4bit false, or --backend transformers"
+        )
+    return UnslothTrainer(model, replace(settings, context=longest - 1), seed, hf.base(source))
+
+
+def checkpointing(settings: PolicySettings) -> Literal["unsloth", False]:
+    return "unsloth" if settings.gradient_checkpointing else False
+
+
+class UnslothTrainer(PeftTrainer):
+    """A `Trainer` over a model that Unsloth loaded, which it owns from then on."""
+
+    def __init__(self, model: Any, settings: PolicySettings, seed: int = 0, base: Base = UNKNOWN) -> None:
+        self._mode = ""
+        super().__init__(model, replace(settings, fast=False), seed, base)
+
+    @property
+    def sampler(self) -> Literal["own", "generate"]:
+        return "generate"
+
+    def ready_to_play(self) -> Any:
+        if self._mode != "playing":
+            FastLanguageModel.for_inference(self.model)
+            self._mode = "playing"
+        return self.model
+
+    def _ready_to_train(self) -> Any:
+        if self._mode != "training":
+            FastLanguageModel.for_training(self.model, use_gradient_checkpointing=checkpointing(self.settings))
+            self._mode = "training"
+        return self.model
+
+    def _adapted(self, model: Any, seed: int) -> Adapters:
+        """By the public recipe, which names its adapter "default"; each role's is a further one with the same settings, seeded
+        as under transformers. The global random state, which all of this moves, is put back."""
+        settings = self.settings
+        with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+            adapted = FastLanguageModel.get_peft_model(
+                model,
+                r=settings.rank,
+                lora_alpha=settings.alpha,
+                lora_dropout=0,
+                target_modules=settings.targets if isinstance(settings.targets, str) else list(settings.targets),
+                bias="none",
+                use_gradient_checkpointing=checkpointing(settings),
+                random_state=seed,
+            )
+            common = adapted.peft_config["default"]
+            for i, role in enumerate(ROLES):
+                torch.manual_seed(seed * 2 + i)
+                adapted.add_adapter(role, deepcopy(common))
+            adapted.delete_adapter("default")
+        adapted.requires_grad_(False)
+        return Adapters(adapted, self.base)
+
+    def _logprobs(self, role: Role | None, rows: Rows, temperature: float) -> tuple[Tensor, Tensor]:
+        # Its `generate` runs under autocast, so scoring must.
+        dtype: Any = self.model.get_base_model().dtype
+        half = self.device.type == "cuda" and dtype != torch.float32
+        with torch.autocast(self.device.type, dtype=dtype if half else None, enabled=half):
+            return super()._logprobs(role, rows, temperature)

@@ -1,0 +1,104 @@
+"""What `auto` comes to on which machine, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from selfplay.config import Config
+from selfplay.errors import SelfplayError
+from selfplay.learning.choice import Choice, Machine, card, choose, memory_plan, row_tokens
+from selfplay.learning.memory import CARDS
+from selfplay.learning.shapes import USUAL, ModelShape
+
+SHAPE = USUAL["qwen2.5", "1.5b"]
+LAPTOP = Machine()
+T4 = Machine(14.7, bf16=False, bitsandbytes=True, unsloth=True)
+BARE = Machine(79.1, bf16=True)
+
+
+def chosen(machine: Machine, shape: ModelShape | None = SHAPE, **given: Any) -> Choice:
+    return choose(Config(**{"model": "some/model", **given}), machine, shape)
+
+
+def test_a_gpu_with_everything_gets_unsloth_in_four_bit_and_its_generate() -> None:
+    taken = chosen(T4)
+    assert (taken.backend, taken.sampler, taken.four_bit, taken.dtype) == ("unsloth", "generate", True, "float16")
+    assert taken.checkpointing
+
+
+def test_a_gpu_with_nothing_else_gets_transformers_in_bf16() -> None:
+    taken = chosen(BARE)
+    assert (taken.backend, taken.sampler, taken.four_bit, taken.dtype) == ("transformers", "auto", False, "bfloat16")
+    assert "bitsandbytes is not installed" in taken.why["precision"]
+
+
+def test_a_cpu_gets_transformers_in_fp32() -> None:
+    taken = chosen(LAPTOP)
+    assert (taken.backend, taken.four_bit, taken.dtype) == ("transformers", False, "float32")
+    assert taken.why["backend"] == "there is no CUDA GPU"
+
+
+def test_the_embedded_player_stays_as_it_is_even_beside_a_gpu() -> None:
+    taken = choose(Config(), T4, None)
+    assert (taken.backend, taken.checkpointing, taken.rows) == ("transformers", False, 128)
+
+
+def test_unsloth_on_a_cpu_is_had_by_asking_and_says_that_it_accelerates_nothing() -> None:
+    taken = chosen(Machine(unsloth=True), backend="unsloth")
+    assert taken.backend == "unsloth"
+    assert "accelerates nothing" in taken.facts()["backend"]
+
+
+def test_four_bit_on_a_cpu_works_where_bitsandbytes_is_installed() -> None:
+    taken = chosen(Machine(bitsandbytes=True), load_in_4bit=True)
+    assert (taken.four_bit, taken.dtype) == (True, "float32")
+
+
+@pytest.mark.parametrize(
+    ("machine", "given", "said"),
+    [
+        (LAPTOP, {"load_in_4bit": True}, "bitsandbytes is not installed"),
+        (LAPTOP, {"backend": "unsloth"}, "which is not installed"),
+        (LAPTOP, {"dtype": "float16"}, "--dtype float32"),
+        (T4, {"dtype": "bfloat16"}, "--dtype float16"),
+        (T4, {"sampler": "own"}, "--sampler generate"),
+        (T4, {"max_completion_length": 40_000}, "lower --max-completion-length"),
+        (T4, {"max_seq_length": 100_000}, "give that or less"),
+    ],
+)
+def test_what_cannot_be_had_is_refused_with_the_way_out(machine: Machine, given: dict[str, Any], said: str) -> None:
+    with pytest.raises(SelfplayError, match=said):
+        chosen(machine, **given)
+
+
+def test_rows_are_what_fits_and_what_is_given_stays() -> None:
+    assert chosen(T4).rows < chosen(BARE).rows
+    assert chosen(T4, generation_rows=3).rows == 3
+    assert chosen(T4, None).rows == 128
+
+
+def test_the_longest_conversation_leaves_room_for_more_than_is_planned() -> None:
+    config = Config(model="some/model")
+    assert row_tokens(config) == 400 + 5 * (200 + 2 * 512)
+    assert 1.5 * row_tokens(config) <= chosen(T4).max_seq_length < 1.5 * row_tokens(config) + 1024
+    assert row_tokens(Config(model="some/model", schedule="single_stage")) < row_tokens(config)
+
+
+@pytest.mark.parametrize("preset", CARDS)
+def test_each_gpu_preset_fits_its_own_card_by_the_plan(preset: str) -> None:
+    text, fits = memory_plan(Config(preset=preset))
+    assert fits, text
+    machine = card(preset)
+    assert machine is not None
+    assert chosen(machine, preset=preset).backend == "unsloth"
+
+
+def test_a_seven_b_model_fits_a_t4_by_the_plan() -> None:
+    assert memory_plan(Config(preset="t4", model="Qwen/Qwen2.5-Coder-7B-Instruct"))[1]
+
+
+def test_there_is_nothing_to_plan_for_the_embedded_player() -> None:
+    with pytest.raises(SelfplayError, match="--model"):
+        memory_plan(Config())
