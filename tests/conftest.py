@@ -19,9 +19,10 @@ settings.load_profile("selfplay")
 
 
 @pytest.fixture(scope="session", autouse=True)
-def ctrl_c() -> None:
-    """A shell starts background jobs with Ctrl-C ignored, and their children inherit that."""
+def heard_signals() -> None:
+    """A shell starts background jobs with Ctrl-C ignored, nohup with SIGHUP, and their children inherit that."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @dataclass(frozen=True, slots=True)
