@@ -182,22 +182,19 @@ def _on_all_ranks(config: Config, recorder: Any) -> Result:
 
     if signal.getsignal(signal.SIGINT) is _leave:
         signal.signal(signal.SIGINT, signal.default_int_handler)  # from here on there is something to end in order
-    ranks, result = None, None
+    ranks = None
     processes = config.processes if isinstance(config.processes, int) else 1
     try:
         # What is launched ends with the first process, which hears of signals.
-        with nullcontext() if launched() else Signals() as signals, launch(processes, to_flags(config)):
+        with nullcontext() if launched() else Signals() as signals, launch(processes, to_flags(config)) as end_others:
             ranks = connect()
             result = loop.train(config, recorder, ranks, signals.held if signals else nullcontext)
             if result.interrupted:
-                raise KeyboardInterrupt
-    except KeyboardInterrupt:
-        if result is None:
-            raise
+                end_others()
+            return result
     finally:
         if ranks is not None:
             ranks.close()
-    return result
 
 
 def _first() -> bool:

@@ -15,9 +15,10 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
+from functools import partial
 from typing import Any, TypeVar
 
 import torch
@@ -103,14 +104,15 @@ def connect() -> Ranks:
 
 
 @contextmanager
-def launch(size: int, argv: Sequence[str], module: str = "selfplay.train") -> Iterator[None]:
+def launch(size: int, argv: Sequence[str], module: str = "selfplay.train") -> Iterator[Callable[[], None]]:
     """Makes this process rank 0 of `size` and starts the others as `python -m MODULE *argv`; call `connect` inside.
 
+    Gives a function that ends the others at once, for a run that is stopped: they wait for a step that does not come.
     The others end when the block or this process ends, however it ends. Standard output is rank 0's alone. Raises RanksError
     where one of them ended first: all that this process can see of it is a connection that is gone.
     """
     if size < 2 or "WORLD_SIZE" in os.environ:
-        yield
+        yield lambda: None
         return
     place = {"WORLD_SIZE": str(size), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port())}
     others = [_start(rank, argv, module, place) for rank in range(1, size)]
@@ -118,7 +120,7 @@ def launch(size: int, argv: Sequence[str], module: str = "selfplay.train") -> It
     os.environ.update(mine)
     try:
         try:
-            yield
+            yield partial(_stop, others)
         except RuntimeError as error:
             if ended := _ended(others):
                 raise RanksError(ended) from error
@@ -129,8 +131,7 @@ def launch(size: int, argv: Sequence[str], module: str = "selfplay.train") -> It
     finally:
         for name in mine:
             os.environ.pop(name, None)
-        for other in others:
-            _stop(other)
+        _stop(others)
 
 
 def _ended(others: Sequence[subprocess.Popen[bytes]]) -> str:
@@ -158,15 +159,18 @@ def _start(rank: int, argv: Sequence[str], module: str, place: Mapping[str, str]
     )
 
 
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    process.terminate()
-    try:
-        process.wait(timeout=5)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-    if process.stdin:
-        process.stdin.close()
+def _stop(processes: Sequence[subprocess.Popen[bytes]]) -> None:
+    """Ends them, those too that have ended already."""
+    for process in processes:
+        process.terminate()
+    for process in processes:
+        try:
+            process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        if process.stdin:
+            process.stdin.close()
 
 
 def launched() -> bool:
