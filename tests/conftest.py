@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ from hypothesis import settings
 
 from selfplay.game.problems import Problem, load_problems
 
+# Before anything imports torch: threads of several processes wait for each other far longer than one thread works.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 # A busy machine is slow, and that is no failure.
 settings.register_profile("selfplay", deadline=None)
 settings.load_profile("selfplay")

@@ -165,7 +165,9 @@ def train_on(capsys: pytest.CaptureFixture[str], folder: Path, *flags: str) -> s
 
 def test_a_folder_without_a_model_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "empty").mkdir()
-    assert "holds no tokenizer" in train_on(capsys, tmp_path, "--model", str(tmp_path / "empty"))
+    assert "empty holds no config.json; give the folder of a model" in train_on(
+        capsys, tmp_path, "--model", str(tmp_path / "empty")
+    )
 
 
 @pytest.mark.parametrize(
