@@ -30,7 +30,7 @@ def command(name: str) -> str:
 
 def test_the_readme_has_two_commands_that_install_with_the_tested_versions() -> None:
     assert command("train") == "pip install -c constraints.txt . && python -m selfplay.train"
-    assert command("test") == 'pip install -c constraints.txt ".[dev]" && python -m pytest'
+    assert command("test") == 'pip install -c constraints.txt ".[dev]" && python -m pytest -n 2'
 
 
 def test_ci_runs_the_command_of_the_readme() -> None:
