@@ -31,7 +31,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from selfplay.config import Config, configure, from_flags, to_flags
+from selfplay.config import Config, configure, fitting_preset, from_flags, to_flags
 from selfplay.config.layers import cores
 from selfplay.errors import SelfplayError, UnknownName
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 ABOUT = "Train the generator and the discriminator against each other."
 HINT = (
     "a GPU was found ({name}). This run trains the small embedded player on the CPU; for a real model:\n"
-    "  python -m selfplay.train --preset t4 --output-dir runs/t4"
+    "  python -m selfplay.train --preset {preset} --output-dir runs/{preset}"
 )
 
 
@@ -207,7 +207,10 @@ def _hint(config: Config) -> None:
     import torch
 
     if config.embedded and config.device != "cuda" and torch.cuda.is_available():
-        print(HINT.format(name=torch.cuda.get_device_name()), flush=True)
+        found = torch.cuda.get_device_properties(0)
+        preset = fitting_preset(found.total_memory / (1 << 30))
+        if preset:
+            print(HINT.format(name=found.name, preset=preset), flush=True)
 
 
 def _adapters(config: Config) -> str:

@@ -15,7 +15,7 @@ import torch
 
 from selfplay.box.local import LocalBox
 from selfplay.cases.case import Case, Verdict
-from selfplay.config import Config
+from selfplay.config import CARDS, Config
 from selfplay.game.advantages import RunningMeans
 from selfplay.game.episode import ROLES, Role
 from selfplay.game.phases import Step
@@ -29,7 +29,7 @@ from selfplay.judging.execute import execute_tests
 from selfplay.judging.judge import Judge
 from selfplay.learning.choice import card, choose, use
 from selfplay.learning.credit import Credit, CreditSettings, credit, taught
-from selfplay.learning.memory import CARDS, GIB, plan
+from selfplay.learning.memory import GIB, plan
 from selfplay.learning.ranks import Ranks
 from selfplay.learning.samples import Span
 from selfplay.learning.shapes import shape_of

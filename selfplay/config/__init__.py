@@ -11,7 +11,7 @@ interpolation, includes and nested groups; a run is one flat table that can be r
 """
 
 from selfplay.config.flags import from_flags, to_flags
-from selfplay.config.layers import ANEW, PRESETS, Config, configure
+from selfplay.config.layers import ANEW, CARDS, PRESETS, Config, configure, fitting_preset
 from selfplay.config.values import ConfigError
 
-__all__ = ["ANEW", "PRESETS", "Config", "ConfigError", "configure", "from_flags", "to_flags"]
+__all__ = ["ANEW", "CARDS", "PRESETS", "Config", "ConfigError", "configure", "fitting_preset", "from_flags", "to_flags"]

@@ -18,6 +18,7 @@ from selfplay.errors import UnknownName, suggestion
 
 Values = dict[str, Any]
 
+CARDS = {"t4": 14.7, "l4": 22.1, "a100": 39.5, "h100": 79.1}  # GiB that PyTorch finds on the usual kinds
 PRESETS: dict[str, Values] = {
     "smoke": {
         "n_discriminator_steps": 1,
@@ -96,6 +97,12 @@ def configure(given: Mapping[str, object] | None = None, file: str | Path | None
 def given_values(given: Mapping[str, object], file: str | Path | None = None) -> Values:
     """What was given and no more: these values over a YAML file's, by the types of their keys."""
     return _laid(from_yaml(Path(file)) if file else {}, checked(given))
+
+
+def fitting_preset(gib: float) -> str | None:
+    """The preset of the largest card whose memory a GPU of so many GiB has too; None where it is smaller than all."""
+    # Cards of one kind differ by a little in what is left to PyTorch.
+    return max((name for name, size in CARDS.items() if size <= 1.03 * gib), key=lambda name: CARDS[name], default=None)
 
 
 def defaults(embedded: bool) -> Values:

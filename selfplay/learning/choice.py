@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import Any, Literal
 
-from selfplay.config import Config
+from selfplay.config import CARDS, Config
 from selfplay.errors import SelfplayError
-from selfplay.learning.memory import CARDS, GIB, Precision, Use, fitted, plan, table
+from selfplay.learning.memory import GIB, Precision, Use, fitted, plan, table
 from selfplay.learning.plan import planned_steps
 from selfplay.learning.shapes import ModelShape, ShapeUnknown, from_config, known_config, refuse, shape_of
 

@@ -18,7 +18,6 @@ from selfplay.learning.shapes import ModelShape
 Precision = Literal["4 bit", "16 bit", "32 bit"]
 
 GIB = 1 << 30
-CARDS = {"t4": 14.7, "l4": 22.1, "a100": 39.5, "h100": 79.1}  # GiB that PyTorch finds on the usual kinds
 RESERVE = 1.0  # GiB for CUDA's context, its libraries and fragmentation: assumed, not measured
 ROWS = (128, 64, 32, 16, 8, 4, 2, 1)  # conversations sampled at once, tried in this order
 _LOGITS = 1 << 24  # entries of logits that the update holds at once (policy/score.py)

@@ -13,11 +13,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from selfplay import config
 from selfplay.run import checkpoints
 from selfplay.run.folder import CONFIG
 
 DRIVE = Path("/content/drive")
-T4_GIB = 14  # of memory; a T4 reports somewhat less than its 16 GB
 
 
 def kept(folder: str) -> Path:
@@ -29,12 +29,12 @@ def kept(folder: str) -> Path:
 
 
 def fitting_preset() -> str:
-    """t4 where a GPU of its size is found, else smoke, which is a small run of the embedded player."""
+    """The preset of the card that was found, else smoke, which is a small run of the embedded player."""
     import torch
 
     if not torch.cuda.is_available():
         return "smoke"
-    return "t4" if torch.cuda.get_device_properties(0).total_memory >= T4_GIB << 30 else "smoke"
+    return config.fitting_preset(torch.cuda.get_device_properties(0).total_memory / (1 << 30)) or "smoke"
 
 
 def settings(folder: Path, preset: str) -> dict[str, Any]:

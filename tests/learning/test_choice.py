@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from selfplay.config import Config
+from selfplay.config import CARDS, Config
 from selfplay.errors import SelfplayError
 from selfplay.learning.choice import Choice, Machine, card, choose, memory_plan, row_tokens
-from selfplay.learning.memory import CARDS
 from selfplay.learning.shapes import USUAL, ModelShape
 
 SHAPE = USUAL["qwen2.5", "1.5b"]

@@ -30,10 +30,14 @@ def test_without_a_gpu_the_small_run_fits(monkeypatch: pytest.MonkeyPatch) -> No
     assert notebook.fitting_preset() == "smoke"
 
 
-@pytest.mark.parametrize(("gib", "preset"), [(15, "t4"), (8, "smoke")])
-def test_a_gpu_of_a_t4s_size_gets_its_preset(gib: int, preset: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("gib", "preset"), [(8, "smoke"), (14.6, "t4"), (15, "t4"), (22, "l4"), (39.4, "a100"), (139, "h100")]
+)
+def test_a_gpu_gets_the_preset_of_the_largest_card_that_it_can_stand_in_for(
+    gib: float, preset: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Card:
-        total_memory = gib << 30
+        total_memory = int(gib * (1 << 30))
 
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     monkeypatch.setattr("torch.cuda.get_device_properties", lambda index: Card)
