@@ -15,6 +15,7 @@ logprobs.py   log-probabilities of given tokens from hidden states
 qwen2.py      merged weights and forward pass of small Qwen2 models on a CPU
 decoder.py    the sampler on top of it, with a cache of prefixes
 turns.py      turns in the making, and what samplers over a live model share
+row.py        a turn in the making
 own.py        the sampler for every other transformers model: a loop of our own
 generate.py   the same turns by the model's own generate
 draw.py       one keyed uniform per token, and the token that it picks

@@ -13,7 +13,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -22,6 +22,7 @@ from selfplay.game.episode import Role
 from selfplay.game.players import Completion, Request, Sampling, role_by_role
 from selfplay.learning.policy.draw import pick, turn_seed, uniforms
 from selfplay.learning.policy.qwen2 import Weights, extend
+from selfplay.learning.policy.row import Row
 
 Ids = tuple[int, ...]
 
@@ -35,28 +36,6 @@ class Limits:
     prefill_tokens: int = 8192
     cache_mib: int = 256
     context: int | None = None
-
-
-@dataclass(slots=True)
-class _Row:
-    """One turn in the making. `limit`: how many tokens it may still get, by request and by the model's positions."""
-
-    index: int
-    prompt: Ids
-    seed: int
-    limit: int
-    ids: list[int] = field(default_factory=list)
-    logprobs: list[float] = field(default_factory=list)
-    ended: bool = False
-
-    @property
-    def fed(self) -> Ids:
-        """The ids whose keys and values are known: all but the last."""
-        return self.prompt + tuple(self.ids[:-1])
-
-    @property
-    def done(self) -> bool:
-        return self.ended or len(self.ids) >= self.limit
 
 
 class DecoderSampler:
@@ -104,14 +83,14 @@ class Decoder:
         waiting = sorted((row for row in rows if row.limit > 0), key=lambda row: len(row.prompt))
         for start in range(0, len(waiting), self._limits.rows):
             self._play(waiting[start : start + self._limits.rows], sampling.temperature)
-        return [Completion(tuple(row.ids), tuple(row.logprobs), truncated=not row.ended) for row in rows]
+        return [row.completion for row in rows]
 
-    def _row(self, index: int, request: Request, sampling: Sampling) -> _Row:
+    def _row(self, index: int, request: Request, sampling: Sampling) -> Row:
         """A conversation that fills the model's positions gets an empty, truncated turn: data, not a crash."""
         room = (self._limits.context or len(self._weights.rotations)) - len(request.ids)
-        return _Row(index, request.ids, turn_seed(self._seed, request.key), min(sampling.max_tokens, room))
+        return Row(index, request.ids, turn_seed(self._seed, request.key), min(sampling.max_tokens, room))
 
-    def _play(self, rows: list[_Row], temperature: float) -> None:
+    def _play(self, rows: list[Row], temperature: float) -> None:
         kv, logits = self._prefill(rows)
         while True:
             self._draw(rows, logits, temperature)
@@ -126,21 +105,19 @@ class Decoder:
             start = torch.tensor([len(row.prompt) + len(row.ids) - 1 for row in rows])
             logits = extend(self._weights, kv, last, start)[:, -1] @ self._weights.head.T
 
-    def _draw(self, rows: list[_Row], logits: Tensor, temperature: float) -> None:
+    def _draw(self, rows: list[Row], logits: Tensor, temperature: float) -> None:
         drawn = uniforms([row.seed for row in rows], [len(row.ids) for row in rows])
         ids, logprobs = pick(logits, temperature, drawn)
         for row, token, logprob in zip(rows, ids.tolist(), logprobs.tolist(), strict=True):
             if not row.done:
-                row.ids.append(token)
-                row.logprobs.append(logprob)
-                row.ended = token in self._ends
+                row.add(token, logprob, self._ends)
 
-    def _drop_finished(self, rows: list[_Row], kept: list[int], kv: Tensor) -> tuple[list[_Row], Tensor]:
+    def _drop_finished(self, rows: list[Row], kept: list[int], kv: Tensor) -> tuple[list[Row], Tensor]:
         finished = [i for i, row in enumerate(rows) if row.done]
         self._cache.keep([rows[i].fed for i in finished], kv.index_select(2, torch.tensor(finished)))
         return [rows[i] for i in kept], kv.index_select(2, torch.tensor(kept))
 
-    def _prefill(self, rows: list[_Row]) -> tuple[Tensor, Tensor]:
+    def _prefill(self, rows: list[Row]) -> tuple[Tensor, Tensor]:
         """Keys and values of the prompts with room for the turns, and the next logits. Equal prompts are fed once."""
         room = max(len(row.prompt) + row.limit for row in rows)
         found = {row.prompt: self._cache.find(row.prompt) for row in rows}

@@ -18,7 +18,8 @@ from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList
 
 from selfplay.learning.policy.adapters import Adapters
 from selfplay.learning.policy.draw import check_finite, drawn, uniforms
-from selfplay.learning.policy.turns import LiveSampler, TurnRow, left_padded
+from selfplay.learning.policy.row import Row
+from selfplay.learning.policy.turns import LiveSampler, left_padded
 
 
 class GenerateSampler(LiveSampler):
@@ -30,7 +31,7 @@ class GenerateSampler(LiveSampler):
         for model in (adapters.model.get_base_model(), adapters.model):
             model.generation_config = plain  # type: ignore[union-attr]
 
-    def _most(self, left: Sequence[TurnRow]) -> int:
+    def _most(self, left: Sequence[Row]) -> int:
         """How many rows fit: by prompt tokens, and because `generate` refuses a batch whose longest prompt and longest turn
         would fill the context together."""
         longest, most = 0, 0
@@ -42,7 +43,7 @@ class GenerateSampler(LiveSampler):
             most += 1
         return most
 
-    def _play(self, model: Any, rows: list[TurnRow], temperature: float) -> None:
+    def _play(self, model: Any, rows: list[Row], temperature: float) -> None:
         ids, mask = left_padded([row.prompt for row in rows], model.device)
         draw = KeyedDraw([row.seed for row in rows], [row.limit for row in rows], temperature, min(self._ends))
         model.generate(

@@ -15,13 +15,14 @@ from torch import Tensor
 from transformers import DynamicCache
 
 from selfplay.learning.policy.draw import pick, uniforms
-from selfplay.learning.policy.turns import LiveSampler, TurnRow, chunks, left_padded
+from selfplay.learning.policy.row import Row
+from selfplay.learning.policy.turns import LiveSampler, chunks, left_padded
 
 
 class OwnSampler(LiveSampler):
     """Feeds prompts in chunks, then a token at a time, and drops rows that are finished."""
 
-    def _play(self, model: Any, rows: list[TurnRow], temperature: float) -> None:
+    def _play(self, model: Any, rows: list[Row], temperature: float) -> None:
         context = self._batching.context
         cache, mask, logits = _prefill(model, rows, self._batching.prefill_tokens)
         while True:
@@ -40,7 +41,7 @@ class OwnSampler(LiveSampler):
             logits = _forward(model, last, mask, positions, cache)
 
 
-def _draw(rows: list[TurnRow], logits_BV: Tensor, temperature: float, ends: frozenset[int]) -> None:
+def _draw(rows: list[Row], logits_BV: Tensor, temperature: float, ends: frozenset[int]) -> None:
     drawn = uniforms([row.seed for row in rows], [len(row.ids) for row in rows])
     ids, logprobs = pick(logits_BV, temperature, drawn)
     for row, token, logprob in zip(rows, ids.tolist(), logprobs.tolist(), strict=True):
@@ -48,7 +49,7 @@ def _draw(rows: list[TurnRow], logits_BV: Tensor, temperature: float, ends: froz
             row.add(token, logprob, ends)
 
 
-def _prefill(model: Any, rows: list[TurnRow], tokens: int) -> tuple[DynamicCache, Tensor, Tensor]:
+def _prefill(model: Any, rows: list[Row], tokens: int) -> tuple[DynamicCache, Tensor, Tensor]:
     """Cache, attention mask [B, T] and first logits [B, V] of the prompts, fed at most `tokens` at once."""
     prompts = list(dict.fromkeys(row.prompt for row in rows))  # by length, as the rows are
     pieces = chunks(prompts, tokens) if _joinable(model.config) else [slice(None)]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -22,6 +22,7 @@ from selfplay.game.players import Completion, Request, Sampling, role_by_role
 from selfplay.learning.policy.adapters import Adapters
 from selfplay.learning.policy.draw import turn_seed
 from selfplay.learning.policy.relief import NOBODY, Listener, Relief
+from selfplay.learning.policy.row import Row
 
 WAY_OUT = "lower --max-completion-length or --max-seq-length, or choose a smaller --model"
 
@@ -34,28 +35,6 @@ class Batching:
     rows: int = 128
     prefill_tokens: int = 8192
     context: int = sys.maxsize
-
-
-@dataclass(slots=True)
-class TurnRow:
-    """One turn. `limit`: how many tokens it may get, by its request and by the model's context."""
-
-    index: int
-    prompt: tuple[int, ...]
-    seed: int
-    limit: int
-    ids: list[int] = field(default_factory=list)
-    logprobs: list[float] = field(default_factory=list)
-    ended: bool = False
-
-    @property
-    def done(self) -> bool:
-        return self.ended or len(self.ids) >= self.limit
-
-    def add(self, token: int, logprob: float, ends: frozenset[int]) -> None:
-        self.ids.append(token)
-        self.logprobs.append(logprob)
-        self.ended = token in ends
 
 
 class LiveSampler(ABC):
@@ -92,9 +71,9 @@ class LiveSampler(ABC):
             model = self._ready()
             while left:
                 left = left[self._rows.run(partial(self._begin, model, left, sampling.temperature), self._most(left)) :]
-        return [Completion(tuple(row.ids), tuple(row.logprobs), truncated=not row.ended) for row in made]
+        return [row.completion for row in made]
 
-    def _begin(self, model: Any, left: Sequence[TurnRow], temperature: float, size: int) -> int:
+    def _begin(self, model: Any, left: Sequence[Row], temperature: float, size: int) -> int:
         """Plays the first `size` rows, from their start, and returns how many they were."""
         rows = list(left[:size])
         for row in rows:  # a pass that ran out of memory has left its tokens
@@ -102,19 +81,19 @@ class LiveSampler(ABC):
         self._play(model, rows, temperature)
         return len(rows)
 
-    def _most(self, left: Sequence[TurnRow]) -> int:
+    def _most(self, left: Sequence[Row]) -> int:
         """How many of these rows a batch may hold, whatever `rows` says."""
         return len(left)
 
     @abstractmethod
-    def _play(self, model: Any, rows: list[TurnRow], temperature: float) -> None:
+    def _play(self, model: Any, rows: list[Row], temperature: float) -> None:
         """Plays rows, sorted by the length of their prompts, to their ends."""
 
 
-def turn_rows(requests: Sequence[Request], sampling: Sampling, seed: int, context: int) -> list[TurnRow]:
+def turn_rows(requests: Sequence[Request], sampling: Sampling, seed: int, context: int) -> list[Row]:
     """A row for each request. One that fills the context may get nothing: an empty, truncated turn is data, not a crash."""
     return [
-        TurnRow(i, each.ids, turn_seed(seed, each.key), min(sampling.max_tokens, context - len(each.ids)))
+        Row(i, each.ids, turn_seed(seed, each.key), min(sampling.max_tokens, context - len(each.ids)))
         for i, each in enumerate(requests)
     ]
 
