@@ -224,7 +224,7 @@ def test_ctrl_c_before_the_first_step_leaves_no_folder(tmp_path: Path) -> None:
     process = start(*SMALL, "--output-dir", "run", folder=tmp_path)
     assert process.stdout
     for line in process.stdout:
-        if line.startswith("== evaluation before"):
+        if line.startswith("evaluating before"):
             break
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
