@@ -20,7 +20,7 @@ Precision = Literal["4 bit", "16 bit", "32 bit"]
 GIB = 1 << 30
 RESERVE = 1.0  # GiB for CUDA's context, its libraries and fragmentation: assumed, not measured
 ROWS = (128, 64, 32, 16, 8, 4, 2, 1)  # conversations sampled at once, tried in this order
-_LOGITS = 1 << 24  # entries of logits that the update holds at once (policy/score.py)
+_LOGITS = 1 << 24  # entries of logits that the update holds at once (policy/logprobs.py)
 _BACKWARD = 1.75  # fp32 copies of an MLP's inner states that a layer's backward pass adds to what was kept: measured
 
 
