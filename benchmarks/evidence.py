@@ -25,6 +25,7 @@ from typing import Any
 ARMS: dict[str, tuple[str, ...]] = {
     "trained": (),
     "frozen": ("--adversary", "frozen"),
+    "longer": ("--adversary", "frozen", "--n-generator-steps", "7"),  # as many steps as `trained`, all the generator's
     "none": ("--adversary", "none"),
     "golden": ("--adversary", "golden"),
     "single": ("--schedule", "single_stage"),
@@ -39,6 +40,7 @@ FIGURES = (
 )
 TESTS = FIGURES[3:]
 UNTESTED = ("none", "golden")  # arms in which nobody writes tests
+CPU_SECONDS = "CPU seconds of the run: "  # the last line of a run's log
 
 
 def flags(arm: str) -> tuple[str, ...]:
@@ -56,8 +58,11 @@ def run(arm: str, seed: int, split: str, folder: Path, extra: Sequence[str]) -> 
     command += ["--eval-split", split, "--output-dir", str(output), *flags(arm), *extra]
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / f"{output.name}.log").open("w") as log:
-        done = subprocess.run(command, stdout=log, stderr=subprocess.STDOUT, env=os.environ | {"OMP_NUM_THREADS": "1"})
-    print(f"{output}: {'done' if done.returncode == 0 else f'exit {done.returncode}, see {output}.log'}", flush=True)
+        child = subprocess.Popen(command, stdout=log, stderr=log, env=os.environ | {"OMP_NUM_THREADS": "1"})
+        _, status, used = os.wait4(child.pid, 0)  # used: by the run and by all that it waited for, its sandbox included
+        child.returncode = os.waitstatus_to_exitcode(status)
+        log.write(f"{CPU_SECONDS}{used.ru_utime + used.ru_stime:.1f}\n")
+    print(f"{output}: {'done' if child.returncode == 0 else f'exit {child.returncode}, see {output}.log'}", flush=True)
 
 
 def evaluations(folder: Path) -> dict[tuple[str, int], dict[str, dict[str, Any]]]:
@@ -204,16 +209,22 @@ def _over_seeds(first: Sequence[dict[str, Any]], second: Sequence[dict[str, Any]
 
 
 def _budgets(folder: Path, found: dict[tuple[str, int], dict[str, dict[str, Any]]]) -> Iterator[str]:
-    """What an arm's runs spent on steps, evaluations left out: mean over the seeds."""
-    yield "| arm | steps | tokens in the loss | seconds of steps |"
-    yield "|---|---|---|---|"
+    """What an arm's runs spent, mean over the seeds: steps alone, and the CPU time of all, evaluations included."""
+    yield "| arm | steps | tokens in the loss | seconds of steps | CPU seconds of the run |"
+    yield "|---|---|---|---|---|"
     for arm in sorted({arm for arm, _ in found}):
-        runs = []
-        for path in sorted(folder.glob(f"{arm}.*/metrics.jsonl")):
-            steps = [record for record in map(json.loads, path.open()) if record["kind"] == "step"]
-            runs.append([len(steps), *(sum(step[name] or 0 for step in steps) for name in ("tokens", "seconds"))])
-        steps, tokens, seconds = (statistics.mean(column) for column in zip(*runs, strict=True))
-        yield f"| {arm} | {steps:.0f} | {tokens:,.0f} | {seconds:,.0f} |"
+        spent = [_spent(folder / f"{arm}.{seed}") for name, seed in found if name == arm]
+        columns = [statistics.mean(column) if None not in column else None for column in zip(*spent, strict=True)]
+        yield f"| {arm} | {' | '.join('' if mean is None else f'{mean:,.0f}' for mean in columns)} |"
+
+
+def _spent(run: Path) -> tuple[float | None, ...]:
+    """Steps, tokens in the loss, seconds of steps and CPU seconds of a run; None for what was not recorded."""
+    steps = [record for record in map(json.loads, (run / "metrics.jsonl").open()) if record["kind"] == "step"]
+    log = run.parent / f"{run.name}.log"
+    last = log.read_text().splitlines()[-1:] if log.exists() else []
+    cpu = float(last[0].removeprefix(CPU_SECONDS)) if last and last[0].startswith(CPU_SECONDS) else None
+    return (len(steps), *(sum(step[name] or 0 for step in steps) for name in ("tokens", "seconds")), cpu)
 
 
 def _by_problem(records: Sequence[dict[str, Any]], figure: str, of: int) -> dict[str, float]:
