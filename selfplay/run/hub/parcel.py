@@ -1,4 +1,4 @@
-"""The folder that is pushed: both adapters, the card, curves, the settings; for the embedded player its base too.
+"""The folder that is pushed: both adapters, the settings, curves, a card; for the embedded player its base too.
 
 An adapter names its base in adapter_config.json. The embedded player lies on this machine alone, so its files go to the root of
 the repository, and the adapters name that. Any other base must have a name on the hub. Left out: records, whose texts are
@@ -20,7 +20,8 @@ from selfplay.run import checkpoints
 from selfplay.run.adapters import BASE, SETTINGS
 from selfplay.run.folder import ADAPTERS, CONFIG
 from selfplay.run.hub.card import CURVES, Subject, card, curves
-from selfplay.run.report.reading import read_run
+from selfplay.run.hub.licence import Licence
+from selfplay.run.report.reading import RunRecord, read_run
 
 WEIGHTS = "adapter_model.safetensors"
 PLAYER = ("tiny", "player")  # the last parts of the embedded player's folder
@@ -56,8 +57,20 @@ def find_adapters(run: Path, base: str | None = None) -> Adapters:
     return Adapters(folder, base or named)
 
 
-def pack(run: Path, repo: str, into: Path, base: str | None = None) -> None:
-    """Fills the empty folder `into`. Raises BadInput."""
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """A folder that is whole but for its card, whose licence only the hub can tell."""
+
+    folder: Path
+    record: RunRecord
+    about: Subject
+
+    def write_card(self, licence: Licence) -> None:
+        (self.folder / "README.md").write_text(card(self.record, self.about, licence), encoding="utf-8")
+
+
+def pack(run: Path, repo: str, into: Path, base: str | None = None, dataset: str | None = None) -> Parcel:
+    """Fills the empty folder `into`; asks no network. `dataset`: the hub's name of the problems. Raises BadInput."""
     adapters = find_adapters(run, base)
     record = read_run(run)
     for role in ROLES:
@@ -74,8 +87,7 @@ def pack(run: Path, repo: str, into: Path, base: str | None = None) -> None:
     drawn = curves(record)
     if drawn:
         (into / CURVES).write_text(drawn, encoding="utf-8")
-    about = Subject(repo, adapters.base, bool(drawn), _rank(adapters.folder))
-    (into / "README.md").write_text(card(record, about), encoding="utf-8")
+    return Parcel(into, record, Subject(repo, adapters.base, bool(drawn), _rank(adapters.folder), dataset))
 
 
 def _copy_player(into: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from selfplay.learning.setup import EMBEDDED
+from tests.learning.conftest import tokenizer as tokenizer  # the fixture
 
 # The folder is no package, and pytest imports its files by their paths.
 _spec = importlib.util.spec_from_file_location("hub_server", Path(__file__).parent / "hub_server.py")
