@@ -75,7 +75,9 @@ def _run(config: Config) -> Result:
     config = _begun_on(config)
     # A folder that is taken is refused here, before torch is loaded.
     screen = display(config)
-    recorder = Watched(RunFolder(config), screen, *_elsewhere(config, screen.say)) if first else unheard
+    recorder: Any = unheard
+    if first:
+        recorder = Watched(RunFolder(config), screen, *_elsewhere(config, screen.say), ledger=config.ledger)
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     try:
         recorder.say("loading PyTorch")
