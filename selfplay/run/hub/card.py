@@ -31,6 +31,7 @@ from selfplay.run.report.reading import Matches, RunRecord
 CURVES = "curves.svg"
 TAG = "selfplay"  # by which a repository of ours is known
 LOOKED = 200  # matches among which the sample is looked for
+LONGEST = 20_000  # characters of the sample
 VLLM_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)  # the values that its `max_lora_rank` takes
 _STYLE = (
     "<style>text{font:10px sans-serif;fill:#5b6675}.grid{stroke:#d8dee6}polyline{fill:none;stroke:currentColor;"
@@ -167,7 +168,8 @@ def _sample(record: RunRecord) -> str:
     found = None
     for _, match in islice(Matches(record.path), LOOKED):
         found = match
-    return printable(sample_text(found)) if found else ""
+    text = sample_text(found) if found else ""
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}\n... {len(text) - LONGEST} more characters"
 
 
 def _fence(text: str) -> str:

@@ -21,8 +21,9 @@ from transformers import PreTrainedTokenizerFast
 
 from selfplay.game.episode import ROLES
 from selfplay.run.hub import push
-from selfplay.run.hub.card import Subject, command
-from selfplay.run.hub.licence import Licence, licence_of
+from selfplay.run.hub.card import Subject, card, command
+from selfplay.run.hub.licence import OURS, Licence, licence_of
+from selfplay.run.report.reading import read_run
 from tests.learning.conftest import build_model
 
 
@@ -215,3 +216,16 @@ def test_what_a_model_wrote_stays_in_its_fence(finished: Path, hub: Any, api: Hf
     push(finished, "me/run", api=api)
     assert "\n`````text\n" in card_of(hub)
     assert "\x1b" not in card_of(hub)
+
+
+@pytest.mark.parametrize("text", ["x" * 10**6, "a\n" * 10**5, "`" * 10**5, "\ud800\u2028\x1b[2J" * 10**4])
+def test_the_card_is_a_page_however_much_a_model_wrote(text: str, finished: Path) -> None:
+    record = json.loads((finished / "episodes.jsonl").read_text().splitlines()[0])
+    record["problem"]["description"] = text
+    for each in (*record["turns"], *record["chains"], *record["cases"]):
+        each.update(dict.fromkeys({"text", "code", "source"} & set(each), text))
+    (finished / "episodes.jsonl").write_text(json.dumps(record) + "\n")
+    page = card(read_run(finished), Subject("me/run", None, False, 2), OURS)
+    assert len(page.encode()) < 60_000
+    assert "\x1b" not in page
+    assert "\u2028" not in page
