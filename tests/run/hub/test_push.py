@@ -55,16 +55,41 @@ def test_no_path_of_this_machine_is_in_the_adapters(finished: Path, hub: Any, ap
     assert settings_of(hub, "generator")["base_model_name_or_path"] == "me/run"
 
 
-def test_a_base_in_a_folder_needs_its_name_on_the_hub(finished: Path, hub: Any, api: HfApi, tmp_path: Path) -> None:
+def name_base(run: Path, base: str) -> None:
     for role in ("generator", "discriminator"):
-        path = finished / "adapters" / role / "adapter_config.json"
-        path.write_text(json.dumps(json.loads(path.read_text()) | {"base_model_name_or_path": str(tmp_path)}))
+        path = run / "adapters" / role / "adapter_config.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"base_model_name_or_path": base}))
+
+
+@pytest.mark.parametrize("named", ["embedded", "/somewhere/selfplay/tiny/player"])
+def test_the_embedded_player_is_pushed_along(named: str, finished: Path, hub: Any, api: HfApi) -> None:
+    name_base(finished, named)
+    push(finished, "me/run", api=api)
+    assert {"model.safetensors", "config.json", "tokenizer.json"} <= set(hub.files("me/run"))
+    assert settings_of(hub, "generator")["base_model_name_or_path"] == "me/run"
+    assert "base_model" not in hub.files("me/run")["README.md"].decode().split("---")[1]
+
+
+@pytest.mark.parametrize("named", ["FOLDER", "my-model", "", "/models/somebody/model"])
+def test_a_base_in_a_folder_needs_its_name_on_the_hub(
+    named: str, finished: Path, hub: Any, api: HfApi, tmp_path: Path
+) -> None:
+    name_base(finished, str(tmp_path) if named == "FOLDER" else named)
     with pytest.raises(BadInput, match="give --base with its name on the hub"):
         push(finished, "me/run", api=api)
     push(finished, "me/run", base="somebody/model", api=api)
     assert settings_of(hub, "discriminator")["base_model_name_or_path"] == "somebody/model"
     assert "base_model: somebody/model" in hub.files("me/run")["README.md"].decode()
     assert "model.safetensors" not in hub.files("me/run")
+
+
+@pytest.mark.parametrize("name", ["../../evil", "a b", "<script>"])
+def test_a_base_or_a_data_set_that_is_no_name_is_refused(name: str, finished: Path, hub: Any, api: HfApi) -> None:
+    with pytest.raises(HubError, match="is no name on the hub"):
+        push(finished, "me/run", base=name, api=api)
+    with pytest.raises(HubError, match="is no name on the hub"):
+        push(finished, "me/run", dataset=name, api=api)
+    assert hub.asked == []
 
 
 def test_a_run_without_adapters_is_refused_before_the_hub_is_asked_to_make_anything(
