@@ -282,6 +282,12 @@ class Knobs:
     )
     num_targets: int = knob(4, GAME, "Further programs that a discriminator step's tests are held against (C).", low=0)
     cases_per_turn: int = knob(2, GAME, "Tests asked for per turn; no more than this are paid.", low=1)
+    replay: bool = knob(
+        False,
+        GAME,
+        "Put the tests that killed wrong programs in earlier steps (the run's bank) into the exams of their problems again. "
+        "They act where problems recur: give few --problems.",
+    )
     temperature: float = knob(
         1.0,
         GAME,

@@ -1,7 +1,7 @@
 """A bank of tests: cases that count and killed something, each with where it came from and what it killed.
 
     build(entrant, problems, judge)     a player hunts wrong programs of each problem; the strongest small suite is kept
-    collect(matches, run)               what the matches of a run hold already
+    collect(matches, run)               what the matches of a run hold already; livebank.py keeps it while the run goes on
 
 A small suite is a set cover over the kills (cover.py) of wrong programs that the player wrote and of mutants of the paid
 operators. A cover alone fits the wrong programs that are known and kills few others, so it is filled up, to half of the
@@ -23,6 +23,7 @@ from selfplay.judging.judge import Judge
 from selfplay.match.cover import cover
 from selfplay.match.entrant import Entrant
 from selfplay.match.examine import Submission, judged
+from selfplay.match.ledger import case_to_json
 from selfplay.match.record import Match, Row, Target
 from selfplay.match.testfile import Unspellable, spelled
 from selfplay.mutation.bank import MutantBank
@@ -39,13 +40,19 @@ class BankedTest:
     """`test`: for a function a line of Python, for a program its input and output. `kills`: numbers of the suite's programs.
 
     `stage`, `step` and `run` say where it was written first; `step` is None outside of a run, `run` then the player's name.
+    `case`: the test as data, which programs can be held against again.
     """
 
     test: str | Mapping[str, str]
     stage: int
     kills: tuple[int, ...]
     run: str
+    case: Case
     step: int | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        told = {"test": self.test, "stage": self.stage, "step": self.step, "run": self.run, "kills": list(self.kills)}
+        return told | {"case": case_to_json(self.case)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +75,7 @@ class BankedSuite:
             "entry_point": self.problem.entry_point,
             "signature": self.problem.signature,
             "description": self.problem.description,
-            "tests": [
-                {"test": one.test, "stage": one.stage, "step": one.step, "run": one.run, "kills": list(one.kills)}
-                for one in self.tests
-            ],
+            "tests": [one.as_json() for one in self.tests],
             "programs": list(self.programs),
             "written": self.written,
             "scores": {kind: dict(own) for kind, own in self.scores.items()},
@@ -117,8 +121,9 @@ def _strongest(match: Match, run: str) -> BankedSuite:
     chosen = small([own & frozenset(usable) for own in kills], [case.expected for case, _ in spellable])
     stages = first_stages(match)
     tests = tuple(
-        BankedTest(spellable[number][1], stages[spellable[number][0].key], tuple(sorted(kills[number])), run)
+        BankedTest(test, stages[case.key], tuple(sorted(kills[number])), run, case)
         for number in chosen
+        for case, test in (spellable[number],)
     )
     scores = {
         name: {"before": _score(kills, own), "kept": _score([kills[number] for number in chosen], own)}
@@ -146,30 +151,27 @@ def collect(matches: Iterable[Match], run: str) -> list[BankedSuite]:
         if match.problem.reference_solution is None:
             continue
         known = found.get(match.problem.id) or BankedSuite(match.problem, (), (), 0, {})
-        found[match.problem.id] = _joined(known, match, run)
+        found[match.problem.id] = joined(known, match, run)
     return [suite for suite in found.values() if suite.tests]
 
 
-def _joined(known: BankedSuite, match: Match, run: str) -> BankedSuite:
+def joined(known: BankedSuite, match: Match, run: str) -> BankedSuite:
+    """The suite with what one more match of its problem killed, new programs behind those that are known."""
     wrong, stages = [*_wrong(match)], first_stages(match)
     programs = dict.fromkeys((*known.programs, *(one.source for one in wrong)))
     number = {source: place for place, source in enumerate(programs)}
-    tests = {_identity(one): one for one in known.tests}
-    for case in match.admitted:
-        test = _spelled(case, match.problem)
-        own = {number[wrong[place].source] for place in _kills(match, case, wrong)}
-        if test is None or not own:
-            continue
-        new = BankedTest(test, stages[case.key], (), run, match.step.index)
-        held = tests.get(_identity(new), new)
-        tests[_identity(new)] = replace(held, kills=tuple(sorted({*held.kills, *own})))
+    tests = {one.case.key: one for one in known.tests}
+    columns = {case.key: column for column, case in enumerate(match.cases)}
+    for case in match.exam:
+        own = {number[one.source] for one in wrong if one.row and one.row[columns[case.key]] in SHOWING}
+        held = tests.get(case.key)
+        if own and held is None and (test := _spelled(case, match.problem)) is not None:
+            held = BankedTest(test, stages[case.key], (), run, case, match.step.index)
+        if own and held is not None:
+            tests[case.key] = replace(held, kills=tuple(sorted({*held.kills, *own})))
     return replace(
         known, tests=tuple(tests.values()), programs=tuple(programs), written=known.written + len(match.admitted)
     )
-
-
-def _identity(one: BankedTest) -> str:
-    return one.test if isinstance(one.test, str) else repr(sorted(one.test.items()))
 
 
 def first_stages(match: Match) -> dict[tuple[object, ...], int]:
@@ -183,7 +185,7 @@ def first_stages(match: Match) -> dict[tuple[object, ...], int]:
 
 def _wrong(match: Match) -> Iterator[_Wrong]:
     """The group's programs that load and fail what counts, equal ones once, then the targets."""
-    counting = (*match.baseline, *match.admitted)
+    counting = (*match.baseline, *match.exam)
     seen: set[str] = set()
     for chain, row in zip(match.chains, match.programs, strict=True):
         verdicts, source = match.on(row, counting), chain.code.source
