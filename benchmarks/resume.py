@@ -131,7 +131,8 @@ def left(folder: Path) -> dict[str, str]:
     files = [folder / "episodes.jsonl", *sorted(folder.glob("adapters/*/adapter_model.safetensors"))]
     held = {str(path.relative_to(folder)): path.read_bytes() for path in files}
     held["metrics.jsonl"] = json.dumps(timeless).encode()
-    held["bank.jsonl"] = (folder / "bank.jsonl").read_bytes().replace(json.dumps(str(folder)).encode(), b'""')
+    bank = folder / "bank.jsonl"
+    held["bank.jsonl"] = bank.read_bytes().replace(str(folder).encode(), b"") if bank.exists() else b""
     return {name: hashlib.sha256(data).hexdigest() for name, data in held.items()}
 
 
