@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from benchmarks.evidence import FIGURES, table
+from benchmarks.evidence import FIGURES, flags, table
 
 ESTIMATE = {"value": 0.5, "low": 0.4, "high": 0.6}
 
@@ -50,3 +50,9 @@ def test_without_both_ends_nothing_is_said(tmp_path: Path) -> None:
     write(tmp_path, "none", 0, [True, False])
     write(tmp_path, "trained", 0, [True, False])
     assert closed(tmp_path) == []
+
+
+def test_an_arm_s_settings_are_flags_and_a_switch_takes_no_value() -> None:
+    assert flags("frozen:replay=true,mask_truncated=false,train_problems=64") == (
+        *("--adversary", "frozen", "--replay", "--no-mask-truncated", "--train-problems", "64"),
+    )

@@ -185,10 +185,10 @@ def first_stages(match: Match) -> dict[tuple[object, ...], int]:
 
 def _wrong(match: Match) -> Iterator[_Wrong]:
     """The group's programs that load and fail what counts, equal ones once, then the targets."""
-    counting = (*match.baseline, *match.exam)
+    counting = len(match.of_suites) + match.replayed
     seen: set[str] = set()
     for chain, row in zip(match.chains, match.programs, strict=True):
-        verdicts, source = match.on(row, counting), chain.code.source
+        verdicts, source = row[:counting], chain.code.source
         if source and source not in seen and "not_collected" not in verdicts and set(verdicts) & set(SHOWING):
             seen.add(source)
             yield _Wrong("program", source, row)
