@@ -145,8 +145,9 @@ def _changes(found: dict[tuple[str, int], dict[str, dict[str, Any]]]) -> Iterato
 def _change(runs: Sequence[dict[str, dict[str, Any]]], figure: str) -> str:
     starts = [records["before"][figure]["value"] for records in runs]
     gains = [records["after"][figure]["value"] - start for records, start in zip(runs, starts, strict=True)]
-    gain = statistics.mean(gains)
-    return f"{gain:+.3f} ({min(gains):+.3f} to {max(gains):+.3f}), {gain / statistics.mean(starts):+.0%}"
+    gain, start = statistics.mean(gains), statistics.mean(starts)
+    of_start = f", {gain / start:+.0%}" if start else ""  # few problems may all be missed at the start
+    return f"{gain:+.3f} ({min(gains):+.3f} to {max(gains):+.3f}){of_start}"
 
 
 def _differences(by_arm: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
