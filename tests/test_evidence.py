@@ -61,7 +61,7 @@ def test_an_arm_s_settings_are_flags_and_a_switch_takes_no_value() -> None:
 def test_where_nothing_was_right_at_the_start_no_share_of_it_is_told(tmp_path: Path) -> None:
     write(tmp_path, "trained", 0, [True])
     [line] = [line for line in table(tmp_path) if line.startswith("| trained | +")]
-    assert "+0.000 (+0.000 to +0.000), +0%" in line
+    assert "+0.500 (+0.500 to +0.500), +100%" in line
     path = tmp_path / "trained.0" / "metrics.jsonl"
     path.write_text(path.read_text().replace('"value": 0.5', '"value": 0.0'))
     [line] = [line for line in table(tmp_path) if line.startswith("| trained | +")]
