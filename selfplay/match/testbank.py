@@ -83,8 +83,8 @@ class BankedSuite:
 
 
 @dataclass(frozen=True, slots=True)
-class _Wrong:
-    """A wrong program: where it is from, its source, and its verdicts."""
+class Wrong:
+    """A wrong program: where it is from (`program`, or a target's origin), its source, and its verdicts."""
 
     origin: str
     source: str
@@ -93,6 +93,11 @@ class _Wrong:
 
 def build(entrant: Entrant, problems: Sequence[Problem], judge: Judge, samples: int) -> list[BankedSuite]:
     """The strongest small suite that a player finds for each problem, with `samples` chains and as many suites."""
+    return [_strongest(match, entrant.name) for match in hunted(entrant, problems, judge, samples)]
+
+
+def hunted(entrant: Entrant, problems: Sequence[Problem], judge: Judge, samples: int) -> list[Match]:
+    """What a player finds for each problem: a match whose tests all faced all programs and the mutants of both families."""
     step = entrant.step(BANKING, "bank")
     layout = Table(samples, samples, 0, entrant.sampling, entrant.sampling)
     groups = play(entrant.player, entrant.prompts, problems, step, layout)
@@ -108,16 +113,15 @@ def build(entrant: Entrant, problems: Sequence[Problem], judge: Judge, samples: 
         )
         for number, group in enumerate(groups)
     ]
-    matches = judged(submissions, step, judge, entrant.prompts.cases)
-    return [_strongest(match, entrant.name) for match in matches]
+    return judged(submissions, step, judge, entrant.prompts.cases)
 
 
 def _strongest(match: Match, run: str) -> BankedSuite:
     """The match's small suite, with the mutation scores before and after."""
-    wrong = [*_wrong(match)]
+    wrong = [*wrong_of(match)]
     usable = [number for number, one in enumerate(wrong) if one.origin != "kept"]
     spellable = [(case, test) for case in match.admitted if (test := _spelled(case, match.problem)) is not None]
-    kills = [frozenset(_kills(match, case, wrong)) for case, _ in spellable]
+    kills = kills_of(match, [case for case, _ in spellable], wrong)
     chosen = small([own & frozenset(usable) for own in kills], [case.expected for case, _ in spellable])
     stages = first_stages(match)
     tests = tuple(
@@ -157,13 +161,12 @@ def collect(matches: Iterable[Match], run: str) -> list[BankedSuite]:
 
 def joined(known: BankedSuite, match: Match, run: str) -> BankedSuite:
     """The suite with what one more match of its problem killed, new programs behind those that are known."""
-    wrong, stages = [*_wrong(match)], first_stages(match)
+    wrong, stages = [*wrong_of(match)], first_stages(match)
     programs = dict.fromkeys((*known.programs, *(one.source for one in wrong)))
     number = {source: place for place, source in enumerate(programs)}
     tests = {one.case.key: one for one in known.tests}
-    columns = {case.key: column for column, case in enumerate(match.cases)}
-    for case in match.exam:
-        own = {number[one.source] for one in wrong if one.row and one.row[columns[case.key]] in SHOWING}
+    for case, killed in zip(match.exam, kills_of(match, match.exam, wrong), strict=True):
+        own = {number[wrong[place].source] for place in killed}
         held = tests.get(case.key)
         if own and held is None and (test := _spelled(case, match.problem)) is not None:
             held = BankedTest(test, stages[case.key], (), run, case, match.step.index)
@@ -183,7 +186,7 @@ def first_stages(match: Match) -> dict[tuple[object, ...], int]:
     return found
 
 
-def _wrong(match: Match) -> Iterator[_Wrong]:
+def wrong_of(match: Match) -> Iterator[Wrong]:
     """The group's programs that load and fail what counts, equal ones once, then the targets."""
     counting = len(match.of_suites) + match.replayed
     seen: set[str] = set()
@@ -191,13 +194,16 @@ def _wrong(match: Match) -> Iterator[_Wrong]:
         verdicts, source = row[:counting], chain.code.source
         if source and source not in seen and "not_collected" not in verdicts and set(verdicts) & set(SHOWING):
             seen.add(source)
-            yield _Wrong("program", source, row)
-    yield from (_Wrong(target.origin, target.source, target.verdicts) for target in match.targets)
+            yield Wrong("program", source, row)
+    yield from (Wrong(target.origin, target.source, target.verdicts) for target in match.targets)
 
 
-def _kills(match: Match, case: Case, wrong: Sequence[_Wrong]) -> Iterator[int]:
-    """Numbers of the wrong programs that a case kills."""
-    return (number for number, one in enumerate(wrong) if match.each(one.row, [case])[0] in SHOWING)
+def kills_of(match: Match, cases: Sequence[Case], wrong: Sequence[Wrong]) -> list[frozenset[int]]:
+    """For each case the numbers of the wrong programs that it kills."""
+    rows = [match.each(one.row, cases) for one in wrong]
+    return [
+        frozenset(number for number, row in enumerate(rows) if row[place] in SHOWING) for place in range(len(cases))
+    ]
 
 
 def _spelled(case: Case, problem: Problem) -> str | Mapping[str, str] | None:
