@@ -43,6 +43,11 @@ def test_a_bank_is_built_and_exported(elsewhere: Path, capsys: pytest.CaptureFix
     assert bank.main(["export", "bank.jsonl", "--out", "tests", "--module", "solution"]) == 0
     assert capsys.readouterr().out.split() == ["tests/test_solution.py"]
     assert bank.main(["export", "bank.jsonl", "--format", "jsonl", "--out", "suite.jsonl"]) == 0
+    (elsewhere / "run").mkdir()
+    (elsewhere / "bank.jsonl").rename(elsewhere / "run" / "bank.jsonl")
+    assert bank.main(["export", "run", "--out", "again", "--module", "solution"]) == 0
+    first, again = (elsewhere / folder / "test_solution.py" for folder in ("tests", "again"))
+    assert first.read_bytes() == again.read_bytes()
 
 
 @pytest.mark.parametrize(

@@ -202,7 +202,7 @@ def _unfit(record: Mapping[str, Any]) -> str:
     if not 0 <= record["own"] <= cases:
         return f"own is {record['own']}, where there are {cases} cases"
     if not 0 <= record["replayed"] <= cases - record["own"]:
-        return f"replayed is {record['replayed']}, where there are {cases} cases and {record['own']} are the problem's own"
+        return f"replayed is {record['replayed']}, where {record['own']} of {cases} cases are the problem's own"
     if any(not 0 <= each["case"] < cases for turn in written for each in turn["cases"]):
         return f"a suite names a case beyond the {cases} that there are"
     told = (_conversation_flaw(each, record) for each in (*chains, *suites, *record["outside"]))

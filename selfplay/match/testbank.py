@@ -167,9 +167,9 @@ def joined(known: BankedSuite, match: Match, run: str) -> BankedSuite:
     tests = {one.case.key: one for one in known.tests}
     for case, killed in zip(match.exam, kills_of(match, match.exam, wrong), strict=True):
         own = {number[wrong[place].source] for place in killed}
-        held = tests.get(case.key)
-        if own and held is None and (test := _spelled(case, match.problem)) is not None:
-            held = BankedTest(test, stages[case.key], (), run, case, match.step.index)
+        held, stage = tests.get(case.key), stages.get(case.key)  # what is replayed has none here: it is held
+        if own and held is None and stage and (test := _spelled(case, match.problem)) is not None:
+            held = BankedTest(test, stage, (), run, case, match.step.index)
         if own and held is not None:
             tests[case.key] = replace(held, kills=tuple(sorted({*held.kills, *own})))
     return replace(

@@ -38,7 +38,7 @@ def read_bank(path: Path) -> list[dict[str, Any]]:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"{path} cannot be read ({error}); give a file that `selfplay.bank build` wrote, or a run") from None
+        raise BadInput(f"{path} cannot be read ({error}); give a run, or what `selfplay.bank build` wrote") from None
     found = [_suite(line, f"{path}, line {number}") for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     if not found:
         raise BadInput(f"{path} holds no suite")

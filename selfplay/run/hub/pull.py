@@ -16,9 +16,7 @@ from selfplay.run.folder import CONFIG
 from selfplay.run.hub.parcel import WEIGHTS
 from selfplay.run.hub.push import HubError, client, named, said
 
-PATIENCE = (
-    5.0  # seconds for a first answer; huggingface_hub asks without a limit, and a mistyped name would wait for ever
-)
+PATIENCE = 5.0  # seconds for a first answer; huggingface_hub sets no limit, and a mistyped name may wait for ever
 FILES = (CONFIG, *(f"{role}/{name}" for role in ROLES for name in (WEIGHTS, SETTINGS, BASE)))
 
 
