@@ -236,6 +236,7 @@ def open_problems(
         classes = known_classes(problems, judge, ranks or Ranks(), say)
         shares: dict[str, float] = dict(zip(SPLITS, CLASS_SHARES, strict=True))
         splits = split_by_class(problems, lambda p: classes[p.id], shares, seed=0)
+    splits["train"] = splits["train"][: config.train_problems]
     counts = ", ".join(f"{len(own)} {name}" for name, own in splits.items())
     if not splits["train"]:
         raise SelfplayError(f"{config.problems} leaves no problem to train on ({counts}); give more problems")

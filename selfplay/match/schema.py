@@ -131,6 +131,7 @@ RECORD: Mapping[str, Any] = {
         }
     ],
     "own": "integer",
+    "replayed": "integer",
     "programs": [["verdict or null"]],
     "targets": [{"origin": "origin", "code": "text", "verdicts": ["verdict or null"]}],
 }
@@ -200,6 +201,8 @@ def _unfit(record: Mapping[str, Any]) -> str:
         return f"a program or a target has not one verdict for each of the {cases} cases"
     if not 0 <= record["own"] <= cases:
         return f"own is {record['own']}, where there are {cases} cases"
+    if not 0 <= record["replayed"] <= cases - record["own"]:
+        return f"replayed is {record['replayed']}, where {record['own']} of {cases} cases are the problem's own"
     if any(not 0 <= each["case"] < cases for turn in written for each in turn["cases"]):
         return f"a suite names a case beyond the {cases} that there are"
     told = (_conversation_flaw(each, record) for each in (*chains, *suites, *record["outside"]))

@@ -138,6 +138,8 @@ def _cases(match: Match) -> Iterator[str]:
     yield "-- tests"
     for case in match.baseline:
         yield _case_line("own", case.source, _verdict(match, case))
+    for case in match.replay:
+        yield _case_line("old", case.source, _verdict(match, case))
     for suite in match.suites[:1]:
         for turn in suite.turns:
             yield from _turn_lines(match, turn)
