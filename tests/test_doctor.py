@@ -65,6 +65,11 @@ def test_what_needs_no_extra_and_is_absent_stops_the_embedded_run(monkeypatch: p
     assert "trl (trl)" in found("not installed", told).found
 
 
+def test_a_package_that_several_extras_name_is_listed_once() -> None:
+    names = [each.about for each in checks.packages()]
+    assert len(names) == len(set(names))
+
+
 def test_a_version_outside_the_bounds_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks, "installed", lambda package: "99.0")
     assert found("torch", checks.packages()).status == "note"
