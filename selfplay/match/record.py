@@ -143,6 +143,11 @@ class Match:
         return (*self.admitted, *self.replay)
 
     @property
+    def counting(self) -> tuple[Case, ...]:
+        """What counts for the group's programs, each case once: the problem's own cases, and the exam."""
+        return once((*self.baseline, *self.exam))
+
+    @property
     def well_formed(self) -> tuple[Case, ...]:
         """The union of the suites' well-formed cases, valid or not, in order of appearance."""
         return once(case for suite in self.suites for case in suite.cases)

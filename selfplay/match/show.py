@@ -162,7 +162,7 @@ def _verdict(match: Match, case: Case) -> str:
 
 def _matrix(match: Match) -> Iterator[str]:
     """Programs by cases: a row per program, a column per test that counts."""
-    cases = tuple({case.key: case for case in (*match.baseline, *match.admitted)}.values())
+    cases = match.counting
     yield f"-- matrix: a column per valid test, the problem's own {match.own} first; {LEGEND}"
     yield f"  {'reference':<12} {'.' * len(cases)}"
     rows = [(f"program {i}", row) for i, row in enumerate(match.programs, 1)]

@@ -188,7 +188,7 @@ def first_stages(match: Match) -> dict[tuple[object, ...], int]:
 
 def wrong_of(match: Match) -> Iterator[Wrong]:
     """The group's programs that load and fail what counts, equal ones once, then the targets."""
-    counting = len(match.of_suites) + match.replayed
+    counting = len(match.counting)
     seen: set[str] = set()
     for chain, row in zip(match.chains, match.programs, strict=True):
         verdicts, source = row[:counting], chain.code.source
