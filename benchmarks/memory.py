@@ -22,14 +22,7 @@ from pathlib import Path
 from typing import Any
 
 MIB = 1 << 20
-SIZES = {
-    "hidden_size": 1024,
-    "intermediate_size": 2816,
-    "num_attention_heads": 8,
-    "num_key_value_heads": 2,
-    "head_dim": 128,
-    "max_position_embeddings": 8192,
-}
+SIZES = ("hidden_size", "intermediate_size", "num_attention_heads", "num_key_value_heads", "head_dim")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +40,13 @@ class Case:
     row_tokens: int
     new: int = 4
     prefill_tokens: int = 1024
-    small: bool = False
+    sizes: tuple[int, int, int, int, int] = (1024, 2816, 8, 2, 128)
 
     def config(self) -> dict[str, Any]:
-        smaller = {"hidden_size": 256, "intermediate_size": 704, "num_attention_heads": 2} if self.small else {}
-        sizes = SIZES | smaller
-        return sizes | {
+        return {
+            **dict(zip(SIZES, self.sizes, strict=True)),
+            "max_position_embeddings": 8192,
+            "sliding_window": None,
             "model_type": self.kind,
             "num_hidden_layers": self.layers,
             "vocab_size": self.vocabulary,
@@ -66,7 +60,14 @@ CASES = (
     Case("Llama, fp32, checkpointed", "llama", 8, 8_000, False, "32 bit", True, 8, 2048),
     Case("Qwen2, 4 bit", "qwen2", 4, 32_000, False, "4 bit", False, 8, 512),
 )
-DRY = (Case("Llama, fp32, dry run", "llama", 2, 300, True, "32 bit", True, 2, 64, 2, 32, small=True),)
+HELD_OUT = (
+    Case("Qwen2, wide MLP, bf16", "qwen2", 6, 48_000, True, "16 bit", False, 6, 768, sizes=(768, 4096, 12, 4, 64)),
+    Case("Llama, small vocabulary, fp32", "llama", 6, 1_000, False, "32 bit", True, 8, 1536, sizes=(640, 1728, 10, 10, 64)),
+    Case("Qwen3, wide attention, fp32", "qwen3", 5, 24_000, True, "32 bit", False, 4, 1024, sizes=(768, 2304, 16, 8, 128)),
+    Case("Mistral, bf16", "mistral", 6, 32_768, False, "16 bit", True, 6, 1536, sizes=(1024, 3584, 16, 4, 64)),
+    Case("Qwen3, untied, bf16", "qwen3", 4, 64_000, False, "16 bit", False, 8, 640, sizes=(896, 2688, 14, 2, 64)),
+)
+DRY = (Case("Llama, fp32, dry run", "llama", 2, 300, True, "32 bit", True, 2, 64, 2, 32, (256, 704, 2, 2, 128)),)
 
 
 def main() -> int:
@@ -78,7 +79,7 @@ def main() -> int:
         print("TOLD" + json.dumps(measured(Case(**json.loads(arguments.case)))))
         return 0
     print("| model | part | planned MiB | measured MiB | planned / measured |\n|---|---|---|---|---|")
-    for case in DRY if arguments.dry_run else CASES:
+    for case in DRY if arguments.dry_run else (*CASES, *HELD_OUT):
         if case.precision == "4 bit" and find_spec("bitsandbytes") is None:
             print(f"| {case.name} | not run: bitsandbytes is not installed | | | |")
             continue
