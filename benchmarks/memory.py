@@ -135,14 +135,19 @@ def measured(case: Case) -> dict[str, int]:
     sampler = OwnSampler(trainer.adapters, frozenset(), 0, Batching(case.rows, case.prefill_tokens))
 
     def sample(rows: int, length: int, new: int) -> None:
-        ids = [tuple((i * 7 + row) % case.vocabulary for i in range(length - new)) for row in range(rows)]
+        # Of different lengths, so that there is a mask.
+        ids = [tuple((i * 7 + row) % case.vocabulary for i in range(length - new - row)) for row in range(rows)]
         asked = [Request(TurnKey(0, "p", "generator", row, 1), own) for row, own in enumerate(ids)]
         sampler.complete(asked, Sampling(1.0, new))
 
     def update(length: int) -> None:
-        ids_BT = torch.arange(length)[None] % case.vocabulary
-        rows = Rows(ids_BT, torch.ones_like(ids_BT), torch.arange(length)[None] >= length // 2)
-        trainer.accumulate("generator", rows, 1.0, torch.sum)
+        """A row alone, and two that are padded; every token is scored, as the plan assumes."""
+        for rows in (1, 2):
+            ids_BT = torch.arange(length).view(rows, -1) % case.vocabulary
+            mask_BT = torch.ones_like(ids_BT)
+            mask_BT[1:, -1] = 0
+            where_BT = (mask_BT > 0) & (torch.arange(length // rows) > 0)
+            trainer.accumulate("generator", Rows(ids_BT, mask_BT, where_BT), 1.0, torch.sum)
         trainer.step("generator", trainer.take_gradient("generator"), 1.0)
 
     sample(1, 8, 2)
