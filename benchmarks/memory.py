@@ -62,8 +62,21 @@ CASES = (
 )
 HELD_OUT = (
     Case("Qwen2, wide MLP, bf16", "qwen2", 6, 48_000, True, "16 bit", False, 6, 768, sizes=(768, 4096, 12, 4, 64)),
-    Case("Llama, small vocabulary, fp32", "llama", 6, 1_000, False, "32 bit", True, 8, 1536, sizes=(640, 1728, 10, 10, 64)),
-    Case("Qwen3, wide attention, fp32", "qwen3", 5, 24_000, True, "32 bit", False, 4, 1024, sizes=(768, 2304, 16, 8, 128)),
+    Case(
+        "Llama, small vocabulary, fp32",
+        "llama",
+        6,
+        1_000,
+        False,
+        "32 bit",
+        True,
+        8,
+        1536,
+        sizes=(640, 1728, 10, 10, 64),
+    ),
+    Case(
+        "Qwen3, wide attention, fp32", "qwen3", 5, 24_000, True, "32 bit", False, 4, 1024, sizes=(768, 2304, 16, 8, 128)
+    ),
     Case("Mistral, bf16", "mistral", 6, 32_768, False, "16 bit", True, 6, 1536, sizes=(1024, 3584, 16, 4, 64)),
     Case("Qwen3, untied, bf16", "qwen3", 4, 64_000, False, "16 bit", False, 8, 640, sizes=(896, 2688, 14, 2, 64)),
 )
