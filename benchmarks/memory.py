@@ -80,6 +80,12 @@ HELD_OUT = (
     Case("Mistral, bf16", "mistral", 6, 32_768, False, "16 bit", True, 6, 1536, sizes=(1024, 3584, 16, 4, 64)),
     Case("Qwen3, untied, bf16", "qwen3", 4, 64_000, False, "16 bit", False, 8, 640, sizes=(896, 2688, 14, 2, 64)),
 )
+FRESH = (
+    Case("Llama, grouped, fp32", "llama", 5, 16_000, True, "32 bit", False, 6, 1024, sizes=(512, 1536, 8, 2, 64)),
+    Case("Qwen2, untied, bf16", "qwen2", 4, 20_000, False, "16 bit", True, 4, 1024, sizes=(1280, 3456, 10, 2, 128)),
+    Case("Mistral, fp32", "mistral", 5, 12_000, False, "32 bit", True, 6, 1024, sizes=(896, 2432, 14, 7, 64)),
+    Case("Qwen3, 4 bit", "qwen3", 4, 16_000, False, "4 bit", True, 6, 768, sizes=(1024, 3072, 16, 8, 64)),
+)
 DRY = (Case("Llama, fp32, dry run", "llama", 2, 300, True, "32 bit", True, 2, 64, 2, 32, (256, 704, 2, 2, 128)),)
 
 

@@ -16,6 +16,7 @@ from selfplay.config import CARDS, Config
 from selfplay.errors import SelfplayError
 from selfplay.learning.memory import GIB, Precision, Use, fitted, plan, table
 from selfplay.learning.plan import planned_steps
+from selfplay.learning.policy.errors import NO_CUDA, PolicyError
 from selfplay.learning.shapes import ModelShape, ShapeUnknown, from_config, known_config, refuse, shape_of
 from selfplay.learning.thoughts import may_think
 
@@ -73,9 +74,11 @@ class Choice:
 
 
 def this_machine(device: str) -> Machine:
-    """As PyTorch sees it, or without its GPU where `device` is cpu."""
+    """As PyTorch sees it, or without its GPU where `device` is cpu. Raises PolicyError where it is cuda and there is none."""
     import torch
 
+    if device == "cuda" and not torch.cuda.is_available():
+        raise PolicyError(NO_CUDA)
     bitsandbytes, unsloth = (find_spec(name) is not None for name in ("bitsandbytes", "unsloth"))
     if device == "cpu" or not torch.cuda.is_available():
         return Machine(bitsandbytes=bitsandbytes, unsloth=unsloth)

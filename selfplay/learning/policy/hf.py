@@ -27,7 +27,7 @@ from transformers.models.auto.tokenization_auto import get_tokenizer_config
 from transformers.utils.hub import cached_file
 from transformers.utils.logging import disable_progress_bar
 
-from selfplay.learning.policy.errors import PolicyError
+from selfplay.learning.policy.errors import NO_CUDA, PolicyError
 from selfplay.learning.policy.settings import EMBEDDED
 from selfplay.run.adapters import Base, base_of
 
@@ -40,7 +40,7 @@ def pick_device(device: str = "auto") -> torch.device:
     if device not in ("auto", "cuda", "cpu"):
         raise PolicyError(f"unknown device {device!r}; choose auto, cuda or cpu")
     if device == "cuda" and not torch.cuda.is_available():
-        raise PolicyError("device is cuda but this PyTorch finds no CUDA GPU; use --device cpu or install a CUDA build")
+        raise PolicyError(NO_CUDA)
     if device == "cpu" or not torch.cuda.is_available():
         return torch.device("cpu")
     return torch.device("cuda", torch.cuda.current_device())
