@@ -4,7 +4,8 @@
 
 For each shape a process loads the model, then samples one batch and makes one update; what it takes beyond what it took after
 loading is its resident memory's high-water mark, reset before each part, after one pass over a few tokens that loads the
-kernels' code. The parts that stay are counted by their tensors. What CUDA does with the same tensors is not shown.
+kernels' code. Each part is done again with its tensors counted: the plan is of these, and what is resident on top was taken by
+the CPU's kernels. The parts that stay are counted by their tensors. What CUDA does with the same tensors is not shown.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from weakref import finalize
 
 MIB = 1 << 20
 SIZES = ("hidden_size", "intermediate_size", "num_attention_heads", "num_key_value_heads", "head_dim")
@@ -97,19 +100,21 @@ def main() -> int:
     if arguments.case:
         print("TOLD" + json.dumps(measured(Case(**json.loads(arguments.case)))))
         return 0
-    print("| model | part | planned MiB | measured MiB | planned / measured |\n|---|---|---|---|---|")
-    for case in DRY if arguments.dry_run else (*CASES, *HELD_OUT):
+    print("| model | part | planned MiB | tensors MiB | planned / tensors | resident MiB | planned / resident |")
+    print(f"|{'---|' * 7}")
+    for case in DRY if arguments.dry_run else (*CASES, *HELD_OUT, *FRESH):
         if case.precision == "4 bit" and find_spec("bitsandbytes") is None:
-            print(f"| {case.name} | not run: bitsandbytes is not installed | | | |")
+            print(f"| {case.name} | not run: bitsandbytes is not installed |{' |' * 5}")
             continue
         expected, took = planned(case), in_process(case)
         for part, size in expected.items():
-            share = f"{size / took[part]:.2f}" if took[part] else "-"
-            print(f"| {case.name} | {part} | {size / MIB:.1f} | {took[part] / MIB:.1f} | {share} |", flush=True)
+            cells = [cell for found in took[part] for cell in (f"{found / MIB:.1f}", f"{size / max(found, 1):.2f}")]
+            print(f"| {case.name} | {part} | {size / MIB:.1f} | {' | '.join(cells)} |", flush=True)
     return 0
 
 
-def in_process(case: Case) -> dict[str, int]:
+def in_process(case: Case) -> dict[str, list[int]]:
+    """For each part the bytes of its tensors, and for what does not stay those resident."""
     # One threshold for all blocks: freed memory goes back to the system at once, so that peaks are those of live tensors.
     environment = os.environ | {"MALLOC_MMAP_THRESHOLD_": "65536", "OMP_NUM_THREADS": "1"}
     words = [sys.executable, "-m", "benchmarks.memory", "--case", json.dumps(asdict(case))]
@@ -137,7 +142,7 @@ def planned(case: Case) -> dict[str, int]:
     return {**made.stays, "sampling": sum(made.sampling.values()), "update": sum(made.update.values())}
 
 
-def measured(case: Case) -> dict[str, int]:
+def measured(case: Case) -> dict[str, list[int]]:
     import torch
 
     from selfplay.game.episode import ROLES, TurnKey
@@ -174,10 +179,10 @@ def measured(case: Case) -> dict[str, int]:
     ours = {id(p) for role in ROLES for p in trainer.adapters.parameters[role].values()}
     held = trainer.state()["optimizers"]["generator"]["state"].values()
     told = {
-        "weights": _bytes(p for p in trainer.model.parameters() if id(p) not in ours) + _scales(trainer.model),
-        "adapters": _bytes(p for p in trainer.model.parameters() if id(p) in ours),
+        "weights": [_bytes(p for p in trainer.model.parameters() if id(p) not in ours) + _scales(trainer.model)],
+        "adapters": [_bytes(p for p in trainer.model.parameters() if id(p) in ours)],
         # The other role's are made at its first step.
-        "optimizers": 2 * _bytes(t for own in held for t in own.values() if t.ndim),
+        "optimizers": [2 * _bytes(t for own in held for t in own.values() if t.ndim)],
     }
     for part, action in (
         ("sampling", lambda: sample(case.rows, case.row_tokens, case.new)),
@@ -185,8 +190,38 @@ def measured(case: Case) -> dict[str, int]:
     ):
         before = _reset()
         action()
-        told[part] = _status("VmHWM") - before
+        resident = _status("VmHWM") - before
+        with _counted() as peak:
+            action()
+        told[part] = [peak(), resident]
     return told
+
+
+@contextmanager
+def _counted() -> Iterator[Callable[[], int]]:
+    """How many bytes of tensors that are made inside were alive at once, at most."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+    from torch.utils._pytree import tree_leaves
+
+    live, peak = dict[int, int](), [0]
+
+    class Counted(TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            given = {id_of(each) for each in tree_leaves((args, kwargs)) if hasattr(each, "untyped_storage")}
+            made = func(*args, **(kwargs or {}))
+            for tensor in tree_leaves(made):
+                if hasattr(tensor, "untyped_storage") and id_of(tensor) not in live.keys() | given:
+                    storage = tensor.untyped_storage()
+                    live[id_of(tensor)] = storage.nbytes()
+                    finalize(storage, live.pop, id_of(tensor), 0)
+            peak[0] = max(peak[0], sum(live.values()))
+            return made
+
+    def id_of(tensor: Any) -> int:
+        return tensor.untyped_storage()._cdata
+
+    with Counted():
+        yield lambda: peak[0]
 
 
 def _model(case: Case) -> Any:

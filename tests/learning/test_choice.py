@@ -98,11 +98,11 @@ def test_the_longest_conversation_leaves_room_for_more_than_is_planned() -> None
 
 
 def test_a_thought_is_planned_for_on_top_of_what_is_said() -> None:
-    config = Config(model="some/model", thinking_tokens=3000)
+    config = Config(model="some/model", thinking_tokens=8000)
     plain, thinking = (choose(config, T4, SHAPE, thinks) for thinks in (False, True))
     assert use(config, plain, SHAPE).row_tokens == row_tokens(config)
-    assert use(config, thinking, SHAPE).row_tokens == row_tokens(config) + 3000
-    assert thinking.max_seq_length >= 1.5 * (row_tokens(config) + 3000)
+    assert use(config, thinking, SHAPE).row_tokens == row_tokens(config) + 8000
+    assert thinking.max_seq_length >= 1.5 * (row_tokens(config) + 8000)
     assert thinking.rows < plain.rows
 
 
