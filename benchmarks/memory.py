@@ -137,6 +137,7 @@ def planned(case: Case) -> dict[str, int]:
         case.prefill_tokens,
         case.row_tokens,
         case.checkpointing,
+        cpu=True,
     )
     made = plan(from_config(case.config()), use)
     return {**made.stays, "sampling": sum(made.sampling.values()), "update": sum(made.update.values())}

@@ -167,7 +167,7 @@ def memory_plan(config: Config) -> tuple[str, bool]:
     shape = shape_of(config.model)
     choice = choose(config, machine, shape, may_think(config.model, config.thinking))
     taken = "".join(f"  {name.replace('_', ' ')}: {value}\n" for name, value in choice.facts().items())
-    made = plan(shape, use(config, choice, shape))
+    made = plan(shape, replace(use(config, choice, shape), cpu=not machine.cuda))
     text = f"{config.model}\n{taken}{table(made, machine.gib, machine.name)}"
     return text, machine.gib is None or made.fits(machine.gib)
 
@@ -188,7 +188,7 @@ def known_shape(model: str) -> ModelShape | str:
 
 def check_room(config: Config, choice: Choice, shape: ModelShape, machine: Machine) -> str:
     """The memory plan in lines. Raises SelfplayError where not even what stays fits: then loading is of no use."""
-    made = plan(shape, use(config, choice, shape))
+    made = plan(shape, replace(use(config, choice, shape), cpu=not machine.cuda))
     lines = table(made, machine.gib, machine.name)
     if machine.gib is not None and sum(made.stays.values()) > machine.gib * GIB:
         raise SelfplayError(f"{config.model} does not fit on {machine.name}\n{lines}")

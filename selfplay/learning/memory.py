@@ -28,6 +28,7 @@ class Use:
     """What a run does with its model. `row_tokens`: the longest conversation. `rows`: how many are sampled at once.
 
     `prefill_tokens` are fed at once, or one row if that is longer; `micro_batch_tokens` likewise in the update.
+    `cpu`: it computes on one, whose kernels take copies that a GPU's do not.
     """
 
     precision: Precision
@@ -38,6 +39,7 @@ class Use:
     prefill_tokens: int
     micro_batch_tokens: int
     checkpointing: bool
+    cpu: bool = False
 
     @property
     def wide(self) -> int:
@@ -107,7 +109,8 @@ def _sampling(shape: ModelShape, use: Use) -> dict[str, int]:
     fed = max(use.prefill_tokens, use.row_tokens)
     keys = shape.keys * wide * batch
     cast = 4 if wide == 2 else 0  # the state that the adapter's branch reads, in fp32
-    prompts = fed * ((2 * wide + 2 * 4) * shape.intermediate + (4 * wide + cast) * shape.hidden)
+    added = 4 if wide == 2 and use.cpu else 0  # PyTorch on a CPU adds 16 bit to fp32 by way of an fp32 copy
+    prompts = fed * ((2 * wide + 2 * 4 + added) * shape.intermediate + (4 * wide + cast) * shape.hidden)
     joined = 5 * keys if batch > fed else 0
     grouped = 2 * shape.queries * wide * batch if shape.heads != shape.kv_heads else 0
     drawing = use.rows * shape.vocabulary * (wide + 4 + 4 + 2 * 8)

@@ -36,6 +36,10 @@ def test_feeding_prompts_by_hand() -> None:
     # of an MLP's inner states two at the base's width and two in fp32; four states, and in 16 bit one more of them in fp32
     alone = {"rows": 1, "row_tokens": 8192}
     assert one(precision="16 bit", **alone).sampling["one pass"] == 8192 * (12 * 8960 + 12 * 1536)
+    on_cpu = one(precision="16 bit", cpu=True, **alone)
+    assert on_cpu.sampling["one pass"] == 8192 * (
+        16 * 8960 + 12 * 1536
+    )  # an addition that copies an inner state to fp32
     assert one(precision="32 bit", **alone).sampling["one pass"] == 8192 * (16 * 8960 + 16 * 1536)
     assert one(**alone).sampling["one pass"] == 8192 * (12 * 8960 + 12 * 1536) + 2 * 8960 * 1536  # a matrix unpacked
 
