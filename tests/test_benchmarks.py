@@ -199,6 +199,25 @@ def test_the_parts_on_a_gpu_keep_to_their_limits() -> None:
     assert {part.shape for part in (*gpu.PARTS, *gpu.DRY)} <= set(random_models.SHAPES)
 
 
+def test_a_part_that_would_begin_when_the_time_is_up_is_skipped_and_said(capsys: pytest.CaptureFixture[str]) -> None:
+    now, given = [0.0], list[float]()
+
+    def run(part: gpu.Part, most: float) -> int:
+        given.append(most)
+        now[0] += most
+        return 0
+
+    assert gpu.in_time(gpu.PARTS, run, 60.0 * gpu.MINUTES, lambda: now[0]) == 1
+    assert given == [540, 540, 540, 180]
+    assert capsys.readouterr().out.count("skipped: the 30 minutes are over") == len(gpu.PARTS) - 4
+
+
+def test_a_dry_run_without_time_says_what_it_left_out() -> None:
+    ran = command("benchmarks.gpu", "--dry-run", "--minutes", "0")
+    assert ran.returncode == 1, ran.stderr
+    assert ran.stdout.count("| skipped: the 0 minutes are over") == len(gpu.DRY)
+
+
 def test_the_memory_plan_counts_what_stays_to_the_byte() -> None:
     ran = command("benchmarks.memory", "--dry-run")
     assert ran.returncode == 0, ran.stderr

@@ -171,3 +171,20 @@ def test_a_plan_that_cannot_be_made_is_refused_in_a_sentence(
 ) -> None:
     assert doctor.main(flags) == 2
     assert capsys.readouterr().err.startswith("selfplay.doctor: ")
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"quantization_config": {"quant_method": "awq"}}, "quantised by awq"),
+        ({"architectures": ["BertForMaskedLM"]}, "no causal language model"),
+        ({"model_type": "strange", "auto_map": {"AutoModelForCausalLM": "own.Own"}}, "brings code of its own"),
+    ],
+)
+def test_there_is_no_plan_for_a_model_that_cannot_play(
+    keys: dict[str, object], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sizes = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4}
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "llama", "vocab_size": 300, **sizes, **keys}))
+    assert doctor.main(["--model", str(tmp_path), "--device", "cpu"]) == 2
+    assert said in capsys.readouterr().err

@@ -49,7 +49,7 @@ def open_trainer(source: str | Path, settings: PolicySettings, seed: int, device
     if place.type == "cpu" and torch.cuda.is_available():
         raise PolicyError("backend unsloth takes the GPU that is there; give --backend transformers with --device cpu")
     try:
-        config = AutoConfig.from_pretrained(str(source)).get_text_config()
+        config = AutoConfig.from_pretrained(str(source), trust_remote_code=False).get_text_config()
         whole = getattr(config, "max_position_embeddings", sys.maxsize)
         # One more than a row may have; beyond what the model knows it would stretch the positions.
         longest = min(whole, (settings.context or whole) + 1)
