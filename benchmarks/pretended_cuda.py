@@ -1,12 +1,12 @@
-"""Makes Unsloth take its CUDA path while every tensor lies on the CPU, and Triton interpret its kernels instead of compiling them.
+"""Makes Unsloth take its CUDA path while every tensor lies on the CPU, and Triton interpret kernels instead of compiling them.
 
     kernels = pretend()         # before anything imports transformers or unsloth; in a process of its own, nothing is put back
-    import unsloth              # its CUDA Python and its Triton source, on numpy
+    import unsloth              # its CUDA Python, and its Triton source on numpy
 
-Unsloth knows a CUDA build without a card (`UNSLOTH_ALLOW_CPU`, for its own tests): it then asks PyTorch about a card nonetheless
-where it does work, and these are the questions answered here, as a T4 would. PyTorch's own `is_available` stays false. What
-asks a *tensor* where it lies still hears the CPU: kernels that Unsloth keeps for such tensors (its narrow and Hopper variants,
-its launches without Triton's binding) are not taken, and the general ones are.
+Unsloth knows a CUDA build without a card (`UNSLOTH_ALLOW_CPU`, for its own tests), but asks PyTorch about a card all the same
+once it works on a model: these questions are answered here, as a T4 would. `torch.cuda.is_available()` stays false. Who asks a
+*tensor* where it lies still hears the CPU: kernels and launches that Unsloth keeps for tensors on a card are not taken, and its
+general ones are.
 """
 
 from __future__ import annotations

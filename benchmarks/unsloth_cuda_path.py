@@ -4,13 +4,14 @@
 
 On a CPU Unsloth is stock transformers and PEFT, so tests there prove our use of it and nothing of its own forward, caches and
 gradients. Here random two-layer models are opened as a run opens them, by `UnslothTrainer` with the sampler `generate`, while
-pretended_cuda.py makes Unsloth believe in a T4. Both adapters are filled with noise, both roles play, score and learn; then PEFT
-alone, in a process that knows nothing of Unsloth, computes the same log-probabilities and gradients in fp32. A part has a process
-of its own, since Unsloth changes classes. Exits with 1 where an invariant does not hold, with 2 where nothing could be run.
+pretended_cuda.py makes Unsloth believe in a T4. Both adapters are filled with noise, both roles play, score and learn
+(invariants.py); then PEFT alone, in a process that knows nothing of Unsloth, computes the same log-probabilities and gradients
+in fp32. A part has a process of its own, since Unsloth changes classes. Exits with 1 where an invariant does not hold, with 2
+where none was tried.
 
-Not shown: speed, memory, the rounding of a GPU, whether kernels compile, anything that happens at once on a GPU, 4 bit
-(bitsandbytes' CUDA kernels cannot be interpreted, and without them Unsloth loads nothing in 4 bit), attention kernels (PyTorch's
-own on the CPU are taken), and the kernels that Unsloth keeps for tensors that lie on a card.
+Not shown: speed, memory, the rounding of a GPU, whether kernels compile, what happens at the same time on a GPU, 4 bit
+(bitsandbytes' CUDA kernels cannot be interpreted, and Unsloth loads nothing in 4 bit without them), attention kernels (those
+of PyTorch on the CPU are taken), and the kernels that Unsloth keeps for tensors that lie on a card.
 """
 
 from __future__ import annotations
@@ -21,21 +22,24 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
+from benchmarks.invariants import TEMPERATURE, Held, drawn, filled, kept, learned, scored, stir
+
 NEEDED = ("unsloth", "unsloth_zoo", "bitsandbytes", "PIL", "triton")
-KERNELS = ("_rms_layernorm_forward", "_rms_layernorm_backward", "_rope_embedding_QK", "_fg_kernel", "_DWf_DW_dfg_kernel")
-TEMPERATURE = 0.7
-TURNS, TOKENS = 2, 4  # of each role: interpreting takes milliseconds for each row of each norm
-MICRO = 64  # tokens of a micro-batch, so that little of it is padding
-NOISE = 0.1  # of B
-FAR = 4  # how many times further than the sampler another role must be
+KERNELS = (
+    "_rms_layernorm_forward",
+    "_rms_layernorm_backward",
+    "_rope_embedding_QK",
+    "_fg_kernel",
+    "_DWf_DW_dfg_kernel",
+)
+HEADS = {"num_attention_heads": 2, "num_key_value_heads": 1}  # interpreting takes milliseconds for each token and head
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +64,11 @@ class Part:
 
 
 PARTS = (
-    Part("Qwen2, fp16", "tiny", "float16", 63, True, 0.05, 0.999),
+    Part("Qwen2, fp16", "tiny", "float16", 511, True, 0.05, 0.999),
     Part("Qwen2, fp32", "tiny", "float32", 63, False, 1e-4, 0.99999),
-    Part("Qwen2, fp16, offloading", "tiny", "float16", 511, True, 0.05, 0.999),
     Part("Qwen3, fp16", "tiny3", "float16", 63, False, 0.05, 0.999),
     Part("Llama, fp16", "tiny-llama", "float16", 63, False, 0.05, 0.999),
 )
-Held = tuple[bool, str]  # whether an invariant holds, and its figure
 
 
 def main() -> int:
@@ -128,12 +130,14 @@ def make(part: Part, folder: Path) -> None:
     """Weights wide enough that the next token is far from uniform; norms and biases that are not just ones and zeros."""
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM
+    from transformers.utils.logging import disable_progress_bar
 
     from benchmarks.random_models import config, tokenizer
 
-    keys = config(part.shape)
+    disable_progress_bar()
+    keys: dict[str, Any] = {**config(part.shape), **HEADS, "initializer_range": 0.3}
     torch.manual_seed(0)
-    made = AutoConfig.for_model(keys.pop("model_type"), **keys, initializer_range=0.3)
+    made = AutoConfig.for_model(**keys)
     model: Any = AutoModelForCausalLM.from_config(made, dtype=torch.float32)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
@@ -186,115 +190,6 @@ def by_unsloth(part: Part, folder: Path) -> dict[str, Held]:
 
 def _vocabulary(folder: Path) -> int:
     return json.loads((folder / "model" / "config.json").read_text(encoding="utf-8"))["vocab_size"]
-
-
-def stir(policy: Any) -> None:
-    """Gives every B a value: while it is zero, an ignored adapter goes unnoticed."""
-    import torch
-
-    generator = torch.Generator().manual_seed(1)
-    for role in ("generator", "discriminator"):
-        noisy = {
-            name: (torch.randn(own.shape, generator=generator) * NOISE).to(own) if "lora_B" in name else own
-            for name, own in policy.trainer.snapshot(role).items()
-        }
-        policy.trainer.adapters.put({role: noisy})
-        policy.sampler.changed(role)
-
-
-def drawn(policy: Any, role: Any) -> list[Any]:
-    """Turns of a role as samples, rewarded by turns with plus and minus one."""
-    return _played(policy, role, [policy.chat.first("Sort" + "." * i) for i in range(TURNS)])
-
-
-def filled(policy: Any, context: int) -> Any:
-    """A sample whose prompt leaves its turn less room than it may take."""
-    return _played(policy, "generator", [tuple(5 + i * 7 % 250 for i in range(context - TOKENS // 2))])[0]
-
-
-def _played(policy: Any, role: Any, prompts: list[tuple[int, ...]]) -> list[Any]:
-    from selfplay.game.episode import TurnKey
-    from selfplay.game.players import Request, Sampling
-    from selfplay.learning.samples import Sample, Span
-
-    asked = [Request(TurnKey(0, "sort", role, branch, 1), prompt) for branch, prompt in enumerate(prompts)]
-    done = policy.complete(asked, Sampling(TEMPERATURE, TOKENS))
-    return [
-        Sample(a.ids + d.ids, (Span(len(a.ids), len(a.ids) + len(d.ids), (-1.0) ** i, d.logprobs),))
-        for i, (a, d) in enumerate(zip(asked, done, strict=True))
-    ]
-
-
-def scored(trainer: Any, samples: Mapping[Any, list[Any]], full: Any, folder: Path) -> dict[str, Held]:
-    """Sampler and trainer agree, also on a row that fills the context, and are far from the other role and the base."""
-    import torch
-
-    from selfplay.learning.samples import micro_batches
-
-    found, gradients, gaps = [], {}, defaultdict(list)
-    asked = [*((role, own, (*samples, None)) for role, own in samples.items()), ("generator", [full], ["generator"])]
-    for role, own, scorers in asked:
-        for batch in micro_batches(own, MICRO, trainer.device):
-            said = {str(each): trainer.logprobs(each, batch, TEMPERATURE)[0] for each in scorers}
-            for each, said_N in said.items():
-                gaps[each == role, role, each].append((said_N - batch.sampled_K).abs())
-            if len(scorers) > 1:
-                trainer.accumulate(role, batch, TEMPERATURE, lambda new_N, by=batch.advantage_N: (new_N * by).sum())
-            found.append({"role": role, "batch": batch, "said": said})
-        gradients.setdefault(role, trainer.take_gradient(role))
-    torch.save({"scored": found, "gradients": gradients}, folder / "found.pt")
-    near_N = torch.cat([gap for key, own in gaps.items() if key[0] for gap in own])
-    far = min(float(torch.cat(own).mean()) for key, own in gaps.items() if not key[0])
-    mean, most = float(near_N.mean()), float(near_N.max())
-    return {
-        "sampler and trainer differ, nats (mean, most)": (mean <= trainer.bounds.logprob_gap, f"{mean:.1e}, {most:.1e}"),
-        "from the other role or the base, at least": (far > FAR * mean, f"{far:.2f}"),
-    }
-
-
-def learned(policy: Any, samples: Mapping[Any, list[Any]]) -> dict[str, Held]:
-    """An update of each role moves that role alone, from a ratio of one."""
-    ratios, strays = [], []
-    for role, own in samples.items():
-        before = {each: policy.trainer.digest(each) for each in (*samples, None)}
-        stats = _update(policy, role, own)
-        ratios.append(stats.ratio_max)
-        moved = [each for each in before if policy.trainer.digest(each) != before[each]]
-        if moved != [role] or stats.skipped:
-            strays.append(f"the {role}'s moved {moved}")
-    return {
-        "ratio of a first update": (set(ratios) == {1.0}, " ".join(map(str, ratios))),
-        "an update moves its role alone": (not strays, "; ".join(strays) or "bit for bit"),
-    }
-
-
-def kept(policy: Any, samples: list[Any], folder: Path) -> dict[str, Held]:
-    """What is saved comes back: adapters from their folder, an update from the trainer's state."""
-    import torch
-
-    trainer = policy.trainer
-    # Drawn by weights that have moved, so not to be held against what the sampler said.
-    samples = [replace(each, spans=tuple(replace(span, logprobs=()) for span in each.spans)) for each in samples]
-    torch.save(trainer.state(), folder / "state.pt")
-    policy.save(folder / "again")
-    before = [trainer.digest(role) for role in ("generator", "discriminator")]
-    _update(policy, "generator", samples)
-    then = trainer.digest("generator")
-    policy.load(folder / "again")
-    loaded = before == [trainer.digest(role) for role in ("generator", "discriminator")]
-    policy.load_state(torch.load(folder / "state.pt", weights_only=True))
-    _update(policy, "generator", samples)
-    resumed = trainer.digest("generator") == then
-    return {
-        "adapters saved and loaded": (loaded, "bit for bit" if loaded else "another digest"),
-        "an update that resumes": (resumed, "bit for bit" if resumed else "another digest"),
-    }
-
-
-def _update(policy: Any, role: Any, samples: list[Any]) -> Any:
-    from selfplay.learning.update import UpdateSettings, clipped_update
-
-    return clipped_update(policy, role, samples, UpdateSettings(temperature=TEMPERATURE, micro_batch_tokens=MICRO))
 
 
 def by_peft(part: Part, folder: Path) -> dict[str, Held]:
