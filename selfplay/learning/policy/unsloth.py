@@ -127,7 +127,7 @@ class UnslothTrainer(PeftTrainer):
         return Adapters(adapted, self.base)
 
     def _logprobs(self, role: Role | None, rows: Rows, temperature: float) -> tuple[Tensor, Tensor]:
-        # Its `generate` runs under autocast, so scoring must.
+        # Its `generate` runs under autocast, other than on its CPU backend, so scoring must.
         dtype: Any = self.model.get_base_model().dtype
         half = _unsloth.DEVICE_TYPE != "cpu" and dtype != torch.float32
         with torch.autocast(self.device.type, dtype=dtype if half else None, enabled=half):
