@@ -1,10 +1,10 @@
 """How a model's layers attend: PyTorch's kernel, without copies of keys and values, and over branches of shared prefixes.
 
-transformers' own function repeats the keys and values of grouped heads under a mask, which on a CPU takes most of a decoding
-step; here queries that share a key-value head are rows of one product. And rows that begin alike may be laid out `Flat`, one
-after the other without padding, with what they share computed once, gradients included. A mask over the whole flat row was
-left out: it costs the square of all branches together (measured: slower than no sharing at all). What a model is asked
-to do is tried on it first, on a few tokens; where it does not hold, the model is left as it is.
+transformers' own function repeats keys and values for each query head that shares them, which on a CPU takes most of a
+decoding step; the kernel there needs no copies. And rows that begin alike may be laid out `Flat`, one after the other without
+padding, with what they share computed once, gradients included. A mask over the whole flat row was left out: it costs the
+square of all branches together (at 200 shared tokens and 8 branches of 600 it took twice as long as no sharing at all). What a
+model is asked to do is tried on it first, on a few tokens; where it does not hold, the model is left as it is.
 """
 
 from __future__ import annotations
@@ -74,57 +74,37 @@ def attend(
     """An attention function as transformers calls it: [B, heads, T, size] in, [B, T, heads, size] out. `groups` in `more`: the
     row is flat."""
     groups: tuple[Group, ...] | None = more.pop("groups", None)
-    scale, dropout = more.get("scaling"), more.get("dropout", 0.0)
-    if groups is not None:
-        mixed = torch.cat(list(_branches(query, key, value, groups, scale, dropout)), dim=2)
-    elif _copies(query, key, attention_mask, more):
-        mixed = _grouped(query, key, value, attention_mask, scale, dropout)
-    else:
-        return sdpa_attention_forward(module, query, key, value, attention_mask, **more)
-    return mixed.transpose(1, 2).contiguous(), None
+    if groups is None:
+        return _kernel(module, query, key, value, attention_mask, **more), None
+    return torch.cat(list(_branches(module, query, key, value, groups, more)), dim=1), None
 
 
-def _copies(query: Tensor, key: Tensor, mask: Tensor | None, more: dict[str, Any]) -> bool:
-    """Whether transformers' function would copy keys and values for each query head."""
+def _kernel(module: Any, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, **more: Any) -> Tensor:
     grouped = query.shape[1] > key.shape[1] and more.get("position_bias") is None
-    return grouped and (query.shape[2] == 1 if mask is None else mask.shape[1] == 1)
-
-
-def _grouped(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, scale: float | None, dropout: float
-) -> Tensor:
-    """Queries that share a key-value head as rows of one product. `mask` [B or 1, 1, S, T]."""
-    rows, heads, steps, size = query.shape
-    group = heads // key.shape[1]
-    if mask is not None and steps > 1:
-        mask = mask[:, :, None].expand(-1, -1, group, -1, -1).flatten(2, 3)
-    query = query.reshape(rows, key.shape[1], group * steps, size)
-    mixed = F.scaled_dot_product_attention(query, key, value, mask, dropout, scale=scale)
-    return mixed.reshape(rows, heads, steps, value.shape[-1])
+    if query.device.type != "cpu" or not grouped:
+        return sdpa_attention_forward(module, query, key, value, mask, **more)[0]
+    causal, dropout = mask is None and query.shape[2] > 1, more.get("dropout", 0.0)
+    mixed = F.scaled_dot_product_attention(
+        query, key, value, mask, dropout, causal, scale=more.get("scaling"), enable_gqa=True
+    )
+    return mixed.transpose(1, 2).contiguous()
 
 
 def _branches(
-    query: Tensor, key: Tensor, value: Tensor, groups: tuple[Group, ...], scale: float | None, dropout: float
+    module: Any, query: Tensor, key: Tensor, value: Tensor, groups: tuple[Group, ...], more: dict[str, Any]
 ) -> Iterator[Tensor]:
     """Each prefix over itself, each branch over its prefix and itself."""
-
-    def causal(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        gqa = q.shape[1] > k.shape[1]
-        return F.scaled_dot_product_attention(q, k, v, None, dropout, True, scale=scale, enable_gqa=gqa)
-
     at = 0
     for prefix, branches in groups:
-        (q, *earlier), at = (each[:, :, at : at + prefix] for each in (query, key, value)), at + prefix
+        (q, *earlier), at = [each[:, :, at : at + prefix] for each in (query, key, value)], at + prefix
         if prefix:
-            yield causal(q, *earlier)
+            yield _kernel(module, q, *earlier, None, **more)
         for steps in branches:
-            (q, *own), at = (each[:, :, at : at + steps] for each in (query, key, value)), at + steps
-            if not prefix:
-                yield causal(q, *own)
-                continue
-            k, v = (torch.cat(both, dim=2) for both in zip(earlier, own, strict=True))
+            (q, *own), at = [each[:, :, at : at + steps] for each in (query, key, value)], at + steps
+            if prefix:
+                own = [torch.cat(both, dim=2) for both in zip(earlier, own, strict=True)]
             seen = torch.ones(steps, prefix + steps, dtype=torch.bool, device=q.device).tril(prefix)
-            yield _grouped(q, k, v, seen[None, None], scale, dropout)
+            yield _kernel(module, q, *own, seen[None, None] if prefix else None, **more)
 
 
 AttentionInterface.register(NAME, attend)

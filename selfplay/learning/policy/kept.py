@@ -1,8 +1,9 @@
 """Keys and values kept from a call of a sampler to the next, so that a conversation that goes on feeds only what is new.
 
-Kept are those of one role, as whole batches: nothing is copied but rows that finish early. A call begins by looking up each of
-its prompts; what none of them continues is dropped there, and a batch as soon as its last row has gone on. So it holds what
-the next turns need, within its limit of bytes; a batch that would exceed it is not kept, and its conversations are fed anew.
+Kept are those of one role, a sampler's batch as one block: nothing is copied but rows that finish early. A call begins by looking
+up each of its prompts; what none of them continues is dropped there, and a block as soon as its last row has gone on. So it
+holds what the next turns need, within its limit of bytes; a block that would exceed it is not kept, and its conversations are
+fed anew.
 Dropping the oldest to make room was left out: turns come round in the order of the turns before, and each would be dropped
 just before it is needed.
 """
@@ -28,7 +29,7 @@ ROOM = 64  # tokens for which a layer has room when it is copied
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Batch:
+class Block:
     """Rows and their keys and values, [rows, heads, slots, size] for each layer. `mask` [rows, slots]: which slots hold a row's
     ids, in their order; a row may have more of them than ids."""
 
@@ -43,10 +44,10 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The first `length` ids of a prompt are those of row `row` of `batch`."""
+    """The first `length` ids of a prompt are those of row `row` of `block`."""
 
     length: int = 0
-    batch: Batch | None = None
+    block: Block | None = None
     row: int = 0
 
 
@@ -54,7 +55,7 @@ NOTHING = Found()
 
 
 class Kept:
-    """The batches that were kept, at most `limit` bytes of them."""
+    """The blocks that were kept, at most `limit` bytes of them."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -62,20 +63,20 @@ class Kept:
 
     def forget(self) -> None:
         self._role: Role | None = None
-        self._before: list[Batch] = []  # of the call before, read in this one
-        self._now: list[Batch] = []
+        self._before: list[Block] = []  # of the call before, read in this one
+        self._now: list[Block] = []
         self._found: dict[Ids, Found] = {}
         self._waiting: Counter[Ids] = Counter()
 
     @property
     def size(self) -> int:
-        return sum(batch.size for batch in (*self._before, *self._now))
+        return sum(block.size for block in (*self._before, *self._now))
 
     def begin(self, role: Role, prompts: Sequence[Ids]) -> None:
         """A call: looks up its prompts, and drops what none of them continues."""
         self._before, self._now = (self._now if role == self._role else []), []
         self._role, self._waiting = role, Counter(prompts)
-        places = sorted((ids, i, row) for i, batch in enumerate(self._before) for row, ids in enumerate(batch.rows))
+        places = sorted((ids, i, row) for i, block in enumerate(self._before) for row, ids in enumerate(block.rows))
         self._found = {prompt: self._longest(prompt, places) for prompt in self._waiting}
         self._drop()
 
@@ -100,8 +101,8 @@ class Kept:
         self._drop()
 
     def _drop(self) -> None:
-        needed = {id(found.batch) for found in self._found.values()}
-        self._before = [batch for batch in self._before if id(batch) in needed]
+        needed = {id(found.block) for found in self._found.values()}
+        self._before = [block for block in self._before if id(block) in needed]
 
     def keep(self, rows: Sequence[Ids], cache: DynamicCache, mask: Tensor, chosen: Tensor | None = None) -> None:
         """Keeps the rows of a cache, or those `chosen`, which are copied; not where there is no room for them."""
@@ -111,7 +112,7 @@ class Kept:
         pairs = [(layer.keys, layer.values) for layer in cache.layers]
         if chosen is not None:
             pairs, mask = [(keys[chosen], values[chosen]) for keys, values in pairs], mask[chosen]
-        self._now.append(Batch(tuple(rows), tuple(pairs), mask))
+        self._now.append(Block(tuple(rows), tuple(pairs), mask))
 
 
 class Roomy(DynamicLayer):
@@ -160,8 +161,8 @@ def gathered(found: Sequence[Found], config: Any, device: torch.device) -> tuple
         return cache, mask.view(len(found), 0).long()
     members: dict[int, list[int]] = {}
     for i, each in enumerate(found):
-        members.setdefault(id(each.batch), []).append(i)
-    takes = [_Take.of([found[i] for i in own], own, width) for own in members.values() if found[own[0]].batch]
+        members.setdefault(id(each.block), []).append(i)
+    takes = [_Take.of([found[i] for i in own], own, width) for own in members.values() if found[own[0]].block]
     for i, layer in enumerate(cache.layers):
         layer.update(*(_laid(takes, i, half, len(found), width) for half in (0, 1)))
     return cache, mask
@@ -169,30 +170,30 @@ def gathered(found: Sequence[Found], config: Any, device: torch.device) -> tuple
 
 @dataclass(frozen=True, slots=True)
 class _Take:
-    """What one kept batch gives: its rows and slots, and where in the new cache they go."""
+    """What one kept block gives: its rows and slots, and where in the new cache they go."""
 
-    batch: Batch
+    block: Block
     rows: Tensor
     slots: Tensor  # [rows, width]; the first slot stands for padding
     into: Tensor
 
     @classmethod
     def of(cls, found: Sequence[Found], into: list[int], width: int) -> _Take:
-        batch = found[0].batch
-        assert batch is not None
-        slots = torch.zeros(len(found), width, dtype=torch.long, device=batch.mask.device)
+        block = found[0].block
+        assert block is not None
+        slots = torch.zeros(len(found), width, dtype=torch.long, device=block.mask.device)
         for i, each in enumerate(found):
-            slots[i, width - each.length :] = batch.mask[each.row].nonzero()[: each.length, 0]
-        rows = torch.tensor([each.row for each in found], device=batch.mask.device)
-        return cls(batch, rows, slots, torch.tensor(into, device=batch.mask.device))
+            slots[i, width - each.length :] = block.mask[each.row].nonzero()[: each.length, 0]
+        rows = torch.tensor([each.row for each in found], device=block.mask.device)
+        return cls(block, rows, slots, torch.tensor(into, device=block.mask.device))
 
 
 def _laid(takes: Sequence[_Take], layer: int, half: int, rows: int, width: int) -> Tensor:
     """Keys or values of one layer, [rows, heads, width, size]; zeros where nothing is known, since 0 times NaN is NaN."""
-    like = takes[0].batch.layers[layer][half]
+    like = takes[0].block.layers[layer][half]
     whole = like.new_zeros(rows, like.shape[1], width, like.shape[3])
     for take in takes:
-        held = take.batch.layers[layer][half]
+        held = take.block.layers[layer][half]
         whole[take.into] = held[take.rows[:, None], :, take.slots].transpose(1, 2)
     return whole
 

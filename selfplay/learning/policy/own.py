@@ -12,6 +12,7 @@ that is tried once on a few tokens. All others are fed whole conversations.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -39,6 +40,11 @@ class OwnSampler(LiveSampler):
         self._kept = Kept(self._batching.cache_mib << 20)
         self._reuses: bool | None = None  # whether the model can go on from what was kept; not tried yet
         self.prefilled = 0  # tokens fed in prompts, for benchmarks and tests of what is kept
+
+    @property
+    def kept_bytes(self) -> int:
+        """What is kept for the next call."""
+        return self._kept.size
 
     def changed(self, role: Role) -> None:
         self._kept.forget()
@@ -128,11 +134,12 @@ def goes_on(model: Any) -> bool:
     if not whole_cache(model.config):
         return False
     rows = [tuple(range(1, 6)), tuple(range(6, 48))]
-    known, suffixes = (row[:4] for row in rows), [row[4:] for row in rows]
+    known, suffixes = [row[:4] for row in rows], [row[4:] for row in rows]
     *_, expected = _feed(model, [NOTHING] * len(rows), rows)
-    kept = Kept(1 << 40)
-    cache, mask, _ = _feed(model, [NOTHING] * len(rows), list(known))
-    kept.keep([row[:4] for row in rows], cache, mask)
+    kept = Kept(sys.maxsize)
+    kept.begin("generator", known)
+    cache, mask, _ = _feed(model, [NOTHING] * len(rows), known)
+    kept.keep(known, cache, mask)
     kept.begin("generator", rows)
     *_, logits = _feed(model, [kept.find(row) for row in rows], suffixes)
     return near(logits, expected)
