@@ -120,6 +120,15 @@ class Roomy(DynamicLayer):
 
     _wide: tuple[Tensor, Tensor] | None = None
 
+    @classmethod
+    def of(cls, keys: Tensor, values: Tensor, length: int) -> Roomy:
+        """Of which the first `length` slots are filled."""
+        made = cls()
+        made.lazy_initialization(keys, values)
+        made._wide = keys, values
+        made.keys, made.values = keys[:, :, :length], values[:, :, :length]
+        return made
+
     def update(self, key_states: Tensor, value_states: Tensor, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
@@ -145,6 +154,29 @@ def _widened(held: Any, new: Tensor, length: int) -> Tensor:
     return wide
 
 
+def joined(caches: Sequence[DynamicCache], width: int) -> DynamicCache:
+    """The rows of several caches as one, padded on the left to `width`; they give up what they hold, layer by layer, so that no
+    more than one layer is held twice."""
+    whole = DynamicCache()
+    for i in range(len(caches[0].layers)):
+        layers = [cache.layers[i] for cache in caches]
+        keys, values = (_stacked([getattr(layer, name) for layer in layers], width) for name in ("keys", "values"))
+        whole.layers.append(Roomy.of(keys, values, width))
+        for cache in caches:
+            cache.layers[i] = Roomy()
+    return whole
+
+
+def _stacked(parts: Sequence[Tensor], width: int) -> Tensor:
+    _, heads, _, size = parts[0].shape
+    # Zeros, not empty: a masked value still enters a product with weight 0, and 0 times NaN is NaN.
+    whole, start = parts[0].new_zeros(sum(map(len, parts)), heads, width + ROOM, size), 0
+    for part in parts:
+        whole[start : start + len(part), :, width - part.shape[2] : width] = part
+        start += len(part)
+    return whole
+
+
 def fresh(config: Any) -> DynamicCache:
     """An empty cache for a model, with room where it keeps everything."""
     cache = DynamicCache(config=config)
@@ -153,8 +185,9 @@ def fresh(config: Any) -> DynamicCache:
     return cache
 
 
-def gathered(found: Sequence[Found], config: Any, device: torch.device) -> tuple[DynamicCache, Tensor]:
-    """A cache that begins with what was found for each row, and its mask [rows, slots]; what is known ends together."""
+def gathered(found: Sequence[Found], config: Any, device: torch.device, room: int) -> tuple[DynamicCache, Tensor]:
+    """A cache that begins with what was found for each row, with room for so many tokens, and its mask [rows, slots]; what is
+    known ends together."""
     cache, width = fresh(config), max(each.length for each in found)
     mask = torch.tensor([[0] * (width - each.length) + [1] * each.length for each in found], device=device)
     if not width:
@@ -163,8 +196,9 @@ def gathered(found: Sequence[Found], config: Any, device: torch.device) -> tuple
     for i, each in enumerate(found):
         members.setdefault(id(each.block), []).append(i)
     takes = [_Take.of([found[i] for i in own], own, width) for own in members.values() if found[own[0]].block]
-    for i, layer in enumerate(cache.layers):
-        layer.update(*(_laid(takes, i, half, len(found), width) for half in (0, 1)))
+    for i in range(len(cache.layers)):
+        keys, values = (_laid(takes, i, half, len(found), width, room) for half in (0, 1))
+        cache.layers[i] = Roomy.of(keys, values, width)
     return cache, mask
 
 
@@ -188,13 +222,13 @@ class _Take:
         return cls(block, rows, slots, torch.tensor(into, device=block.mask.device))
 
 
-def _laid(takes: Sequence[_Take], layer: int, half: int, rows: int, width: int) -> Tensor:
-    """Keys or values of one layer, [rows, heads, width, size]; zeros where nothing is known, since 0 times NaN is NaN."""
+def _laid(takes: Sequence[_Take], layer: int, half: int, rows: int, width: int, room: int) -> Tensor:
+    """Keys or values of one layer, [rows, heads, width + room, size]; zeros where nothing is known, as in `_stacked`."""
     like = takes[0].block.layers[layer][half]
-    whole = like.new_zeros(rows, like.shape[1], width, like.shape[3])
+    whole = like.new_zeros(rows, like.shape[1], width + room, like.shape[3])
     for take in takes:
         held = take.block.layers[layer][half]
-        whole[take.into] = held[take.rows[:, None], :, take.slots].transpose(1, 2)
+        whole[take.into, :, :width] = held[take.rows[:, None], :, take.slots].transpose(1, 2)
     return whole
 
 

@@ -24,7 +24,7 @@ from transformers import DynamicCache
 from selfplay.game.episode import Role
 from selfplay.learning.policy.attention import near, whole_cache
 from selfplay.learning.policy.draw import pick, uniforms
-from selfplay.learning.policy.kept import NOTHING, Found, Kept, Roomy, fresh, gathered
+from selfplay.learning.policy.kept import NOTHING, ROOM, Found, Kept, gathered, joined
 from selfplay.learning.policy.row import Row
 from selfplay.learning.policy.turns import LiveSampler, chunks, left_padded
 
@@ -103,7 +103,7 @@ class OwnSampler(LiveSampler):
         whole = whole_cache(model.config)  # the slots of other caches do not line up in chunks
         pieces = chunks(suffixes, self._batching.prefill_tokens) if whole else [slice(None)]
         fed = [_feed(model, [found[prompt] for prompt in prompts[piece]], suffixes[piece]) for piece in pieces]
-        cache, mask, logits = fed[0] if len(fed) == 1 else _joined(model, fed)
+        cache, mask, logits = fed[0] if len(fed) == 1 else _joined(fed)
         if prompts == [row.prompt for row in rows]:
             return cache, mask, logits
         place = {prompt: i for i, prompt in enumerate(prompts)}
@@ -121,8 +121,8 @@ def _draw(rows: list[Row], logits_BV: Tensor, temperature: float, ends: frozense
 
 
 def _feed(model: Any, found: Sequence[Found], suffixes: Sequence[Ids]) -> Fed:
-    cache, known = gathered(found, model.config, model.device)
     ids, new = left_padded(suffixes, model.device)
+    cache, known = gathered(found, model.config, model.device, ids.shape[1] + ROOM)
     mask = torch.cat([known, new], dim=1)
     positions = (mask.cumsum(1) - 1).clamp(min=0)[:, known.shape[1] :]
     return cache, mask, _forward(model, ids, mask, positions, cache)
@@ -145,22 +145,12 @@ def goes_on(model: Any) -> bool:
     return near(logits, expected)
 
 
-def _joined(model: Any, fed: list[Fed]) -> Fed:
-    """Chunks as one batch, padded on the left to the widest, layer by layer, so that no more than one is held twice."""
+def _joined(fed: list[Fed]) -> Fed:
+    """Chunks as one batch, padded on the left to the widest."""
     width = max(mask.shape[1] for _, mask, _ in fed)
-    whole = fresh(model.config)
-    for i, target in enumerate(whole.layers):
-        keys, values = (
-            torch.cat(
-                [F.pad(getattr(cache.layers[i], name), (0, 0, width - mask.shape[1], 0)) for cache, mask, _ in fed]
-            )
-            for name in ("keys", "values")
-        )
-        for cache, _, _ in fed:
-            cache.layers[i] = Roomy()  # what it held is free
-        target.update(keys, values)
     masks = [F.pad(mask, (width - mask.shape[1], 0)) for _, mask, _ in fed]
-    return whole, torch.cat(masks), torch.cat([logits for _, _, logits in fed])
+    cache = joined([cache for cache, _, _ in fed], width)
+    return cache, torch.cat(masks), torch.cat([logits for _, _, logits in fed])
 
 
 def _forward(model: Any, ids: Tensor, mask: Tensor, positions: Tensor, cache: DynamicCache) -> Tensor:
