@@ -2,20 +2,21 @@
 
     python -m benchmarks.generation
 
-A random model of 33 M parameters with a tokenizer trained on the problems, on one thread of a CPU. A whole generator step is
-played (chains and suites, five stages, branches from the step's stage on) by the sampler `generate` as transformers attends,
-and by `own`; then the chains are updated with and without shared prefixes. Variants take turns within each round, and the figures
-are seconds of CPU time. A random model hardly ever ends a turn, so some of its vocabulary is taken for the end of one: turns
-are of different lengths, as a trained model's are.
+A random model of 32 M parameters with a tokenizer trained on the problems, on one thread of a CPU. A whole generator step is
+played (five stages, branches from the step's stage on) by the sampler `generate` as transformers attends, and by `own`; then
+the chains are updated with and without shared prefixes. Variants take turns within each round, and the figures are seconds of
+CPU time, which other work on the machine moves little. A random model hardly ever ends a turn, so some of its vocabulary is
+taken for the end of one: turns are of different lengths, as a trained model's are.
 """
 
 from __future__ import annotations
 
 import argparse
+import operator
 import statistics
+import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from importlib.metadata import version
 from random import Random
 from typing import Any
@@ -70,7 +71,9 @@ def tokenizer(problems: list[Problem]) -> Any:
         vocab_size=8192, special_tokens=SPECIAL, initial_alphabet=alphabet, show_progress=False
     )
     prompts = Prompts()
-    texts = [prompts.ask(problem, "generator", stage, None, first=True) for problem in problems for stage in range(1, 6)]
+    texts = [
+        prompts.ask(problem, "generator", stage, None, first=True) for problem in problems for stage in range(1, 6)
+    ]
     raw.train_from_iterator(texts, trainer)
     made = PreTrainedTokenizerFast(tokenizer_object=raw, eos_token="<|end|>", pad_token="<|end|>")
     made.add_special_tokens({"additional_special_tokens": SPECIAL[1:]})  # type: ignore[dict-item]
@@ -91,19 +94,26 @@ def trainer(kind: type[PeftTrainer], size: int, dry: bool) -> PeftTrainer:
     return made
 
 
-def seconds(action: Callable[[], Any]) -> tuple[float, Any]:
+def seconds(name: str, action: Callable[[], Any]) -> tuple[float, Any]:
     started = time.process_time()
     done = action()
-    return time.process_time() - started, done
+    spent = time.process_time() - started
+    print(f"{name}: {spent:.1f}", file=sys.stderr, flush=True)
+    return spent, done
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.generation", description=__doc__)
     parser.add_argument("--stages", type=int, nargs="+", default=[1, 3, 5], help="stages of the generator step")
     parser.add_argument("--rounds", type=int, default=3, help="repetitions; medians are printed")
+    parser.add_argument("--suites", type=int, default=2, help="chains that a discriminator reads; 0: chains alone")
     parser.add_argument("--problems", type=int, default=1, help="problems of the step")
-    parser.add_argument("--tokens", type=int, default=64, help="tokens of the longest turn, and of the mean one if it had no end")
-    parser.add_argument("--ablation", action="store_true", help="also own without what it keeps, and as transformers attends")
+    parser.add_argument(
+        "--tokens", type=int, default=64, help="tokens of the longest turn, and of the mean one if it had no end"
+    )
+    parser.add_argument(
+        "--ablation", action="store_true", help="also own without what it keeps, and as transformers attends"
+    )
     parser.add_argument("--dry-run", action="store_true", help="a tiny model, whose figures mean nothing")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
@@ -125,36 +135,44 @@ def main() -> int:
             "own, as transformers attends": Policy(
                 stock, OwnSampler(stock.adapters, ends, 0, kept, stock.ready_to_play), chat
             ),
-            "generate, as we attend": Policy(ours, GenerateSampler(ours.adapters, ends, 0, anew, ours.ready_to_play), chat),
+            "generate, as we attend": Policy(
+                ours, GenerateSampler(ours.adapters, ends, 0, anew, ours.ready_to_play), chat
+            ),
         }
     chosen = problems[: arguments.problems]
-    print("| stage | what | tokens | median CPU seconds | times as fast |\n|---|---|---|---|---|")
+    print("| stage | what | checked | median CPU seconds | times as fast |\n|---|---|---|---|---|")
     for stage in arguments.stages:
         step = Step(0, stage, "generator", "benchmark")
-        groups = _played(step, chosen, players, Sampling(1.0, arguments.tokens), arguments.rounds)
+        sampling = Sampling(1.0, arguments.tokens)
+        table = Table(num_suites=arguments.suites, generator=sampling, discriminator=sampling)
+        groups = _played(step, chosen, players, table, arguments.rounds)
         _updated(stage, groups, {"update, each row whole": stock, "update, shared prefixes": ours}, arguments.rounds)
     return 0
 
 
 def _played(
-    step: Step, problems: list[Problem], players: Mapping[str, Policy], sampling: Sampling, rounds: int
+    step: Step, problems: list[Problem], players: Mapping[str, Policy], table: Table, rounds: int
 ) -> list[Group]:
     """Rows of the table for sampling; what was played, once it is known to be the same by all."""
-    table = Table(generator=sampling, discriminator=sampling)
     took: dict[str, list[float]] = {name: [] for name in players}
     told: dict[str, list[Group]] = {}
     for _ in range(rounds):
         for name, player in players.items():
             player.sampler.forget()
-            spent, told[name] = seconds(lambda player=player: play(player, Prompts(), problems, step, table))
+            spent, told[name] = seconds(name, lambda player=player: play(player, Prompts(), problems, step, table))
             took[name].append(spent)
     said = {name: [turn.ids for group in groups for turn in _turns(group)] for name, groups in told.items()}
-    base = statistics.median(took["generate"])
-    for name, own in took.items():
-        same = sum(a == b for a, b in zip(said[name], said["generate"], strict=True))
-        counted = f"{sum(map(len, said[name]))}, {same} of {len(said[name])} turns the same"
-        print(f"| {step.stage} | {name} | {counted} | {statistics.median(own):.1f} | {base / statistics.median(own):.2f} |", flush=True)
+    same = {name: sum(map(operator.eq, own, said["generate"])) for name, own in said.items()}
+    _print(step.stage, took, {name: f"{same[name]} of {len(own)} turns the same" for name, own in said.items()})
     return told["generate"]
+
+
+def _print(stage: int, took: Mapping[str, list[float]], notes: Mapping[str, str]) -> None:
+    """A row of the table for each variant, beside the first."""
+    medians = {name: statistics.median(spent) for name, spent in took.items()}
+    first = next(iter(medians.values()))
+    for name, median in medians.items():
+        print(f"| {stage} | {name} | {notes[name]} | {median:.1f} | {first / median:.2f} |", flush=True)
 
 
 def _turns(group: Group) -> list[Any]:
@@ -173,13 +191,11 @@ def _updated(stage: int, groups: list[Group], trainers: Mapping[str, PeftTrainer
     gradients = {}
     for _ in range(rounds):
         for name, each in trainers.items():
-            spent, gradients[name] = seconds(lambda each=each: _gradient(each, samples))
+            spent, gradients[name] = seconds(name, lambda each=each: _gradient(each, samples))
             took[name].append(spent)
     one, other = gradients.values()
-    far = float((one - other).norm() / one.norm())
-    base = statistics.median(next(iter(took.values())))
-    for name, own in took.items():
-        print(f"| {stage} | {name} | {sum(s.needed for s in samples)}, gradients differ by {far:.0e} | {statistics.median(own):.1f} | {base / statistics.median(own):.2f} |", flush=True)
+    far = f"gradients differ by {float((one - other).norm() / one.norm()):.0e}"
+    _print(stage, took, dict.fromkeys(trainers, far))
 
 
 def _gradient(trainer: PeftTrainer, samples: list[Sample]) -> torch.Tensor:

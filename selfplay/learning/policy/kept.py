@@ -1,11 +1,10 @@
 """Keys and values kept from a call of a sampler to the next, so that a conversation that goes on feeds only what is new.
 
-Kept are those of one role, a sampler's batch as one block: nothing is copied but rows that finish early. A call begins by looking
-up each of its prompts; what none of them continues is dropped there, and a block as soon as its last row has gone on. So it
-holds what the next turns need, within its limit of bytes; a block that would exceed it is not kept, and its conversations are
-fed anew.
-Dropping the oldest to make room was left out: turns come round in the order of the turns before, and each would be dropped
-just before it is needed.
+Kept are those of one role, a sampler's batch as one block: nothing is copied but rows that finish early. A call begins by
+looking up each of its prompts; what none of them continues is dropped there, and a block as soon as its last row has gone on.
+So it holds what the next turns need, within its limit of bytes; a block that would exceed it is not kept, and its
+conversations are fed anew. Dropping the oldest to make room was left out: turns come round in the order of the turns before,
+and each would be dropped just before it is needed.
 """
 
 from __future__ import annotations

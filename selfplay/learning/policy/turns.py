@@ -1,7 +1,8 @@
 """Turns in the making: which row of a batch they are, what they may still get, and how rows are put into batches.
 
-What the samplers over a live model have in common (own.py, generate.py): they play one role at a time, rows are sorted by the length of their prompts so that little of a batch is padding, and a batch that runs out
-of memory is played again with half the rows.
+What the samplers over a live model have in common (own.py, generate.py): they play one role at a time, rows are sorted by the
+length of their prompts so that little of a batch is padding, and a batch that runs out of memory is played again with half the
+rows.
 """
 
 from __future__ import annotations
@@ -84,6 +85,7 @@ class LiveSampler(ABC):
 
     def _prepare(self, model: Any, role: Role, rows: Sequence[Row]) -> None:
         """Before the first batch of a call is played."""
+        return
 
     def _spare(self) -> bool:
         """Frees memory for good that only saves time, after memory ran out; whether there was any."""
