@@ -23,7 +23,8 @@ from transformers import (
 from selfplay.game.players import Sampling
 from selfplay.learning.policy import Policy, PolicySettings
 from selfplay.learning.policy.generate import GenerateSampler
-from selfplay.learning.policy.own import OwnSampler
+from selfplay.learning.policy.kept import NOTHING, Found
+from selfplay.learning.policy.own import OwnSampler, stems
 from selfplay.learning.policy.turns import Batching, LiveSampler
 from tests.learning.conftest import build_model, make_policy, request, rows, stir, trainer
 from tests.learning.test_live_samplers import SIZES
@@ -152,6 +153,28 @@ def test_no_more_is_kept_than_the_limit(tokenizer: Any) -> None:
         keeping.complete([request(tuple(range(i, i + 120)), str(i)) for i in range(count)], Sampling(1.0, 4))
         assert keeping.kept_bytes <= 1 << 20
     assert keeping.kept_bytes == 0  # the second batch is too large to be kept
+
+
+def test_what_several_prompts_begin_with_is_fed_once(tokenizer: Any) -> None:
+    policy = policy_of(tokenizer)
+    keeping, plain = sampler(policy), sampler(policy, cache_mib=0)
+    asked = [
+        request((*range(100 * p + 5, 100 * p + 65), branch, 7, 9), str(p), branch)
+        for p in range(2)
+        for branch in range(3)
+    ]
+    one, other = (each.complete(asked, Sampling(1.0, 12)) for each in (keeping, plain))
+    assert [each.ids for each in one] == [each.ids for each in other]
+    assert (keeping.prefilled, plain.prefilled) == (2 * 60 + 6 * 3, 6 * 63)
+
+
+def test_stems_go_beyond_what_is_known_and_leave_an_id_to_feed() -> None:
+    long = tuple(range(60))
+    assert stems({(*long, 1): NOTHING, (*long, 2): NOTHING}) == {long: [(*long, 1), (*long, 2)]}
+    assert stems({long: NOTHING, (*long, 2): NOTHING}) == {long[:59]: [long, (*long, 2)]}
+    assert not stems({(*long, 1): Found(40), (*long, 2): Found(40)})
+    assert not stems({long: NOTHING, long[::-1]: NOTHING, long[:20]: NOTHING})
+    assert not stems({})
 
 
 def test_out_of_memory_drops_what_is_kept_before_a_single_row_is_given_up(

@@ -1,9 +1,9 @@
 """The sampler `own`: our loop over any transformers model's forward and cache, on any device.
 
 A conversation is sampled turn by turn: the keys and values of a call are kept for the next one (kept.py), which feeds only what
-is new, in chunks, equal prompts once. Finished rows are dropped, and every token has its own keyed random number (draw.py), so
-none of this changes a turn beyond rounding. A turn ends, truncated, where the model's context does. A batch is of one role,
-whose adapter is live.
+is new, in chunks; equal prompts, and what several begin with, are fed once. Finished rows are dropped, and every token has its
+own keyed random number (draw.py), so none of this changes a turn beyond rounding. A turn ends, truncated, where the model's
+context does. A batch is of one role, whose adapter is live.
 
 What is known and what is new of a row need not lie side by side: between them may be padding, which is masked. So keys and
 values are kept only of models whose layers keep all of them, and which tell positions by what they are given, not by place;
@@ -13,7 +13,7 @@ that is tried once on a few tokens. All others are fed whole conversations.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -24,11 +24,11 @@ from transformers import DynamicCache
 from selfplay.game.episode import Role
 from selfplay.learning.policy.attention import near, whole_cache
 from selfplay.learning.policy.draw import pick, uniforms
-from selfplay.learning.policy.kept import NOTHING, ROOM, Found, Kept, gathered, joined
+from selfplay.learning.policy.kept import NOTHING, ROOM, Block, Found, Ids, Kept, common, gathered, joined
 from selfplay.learning.policy.row import Row
 from selfplay.learning.policy.turns import LiveSampler, chunks, left_padded
 
-Ids = tuple[int, ...]
+STEM = 32  # tokens that prompts must share to be worth a pass of their own
 Fed = tuple[DynamicCache, Tensor, Tensor]  # cache, attention mask [B, T] and next logits [B, V]
 
 
@@ -95,21 +95,51 @@ class OwnSampler(LiveSampler):
         return [rows[i] for i in kept], mask[chosen]
 
     def _prefill(self, model: Any, rows: list[Row]) -> Fed:
-        """What is new of the prompts, fed at most `prefill_tokens` at once; equal prompts once."""
+        """What is new of the prompts; equal prompts once, and what several begin with."""
         found = {row.prompt: self._kept.find(row.prompt) for row in rows}
-        prompts = sorted(found, key=lambda prompt: len(prompt) - found[prompt].length)
-        suffixes = [prompt[found[prompt].length :] for prompt in prompts]
-        self.prefilled += sum(map(len, suffixes))
-        whole = whole_cache(model.config)  # the slots of other caches do not line up in chunks
-        pieces = chunks(suffixes, self._batching.prefill_tokens) if whole else [slice(None)]
-        fed = [_feed(model, [found[prompt] for prompt in prompts[piece]], suffixes[piece]) for piece in pieces]
-        cache, mask, logits = fed[0] if len(fed) == 1 else _joined(fed)
+        if self._reuses and self._kept.limit:
+            found |= self._stems_fed(model, found)
+        prompts, (cache, mask, logits) = self._fed(model, found)
         if prompts == [row.prompt for row in rows]:
             return cache, mask, logits
         place = {prompt: i for i, prompt in enumerate(prompts)}
         chosen = torch.tensor([place[row.prompt] for row in rows], device=mask.device)
         cache.batch_select_indices(chosen)
         return cache, mask[chosen], logits[chosen]
+
+    def _stems_fed(self, model: Any, found: Mapping[Ids, Found]) -> dict[Ids, Found]:
+        """What prompts with a common stem begin with, once that was fed."""
+        shared = stems(found)
+        if not shared:
+            return {}
+        order, (cache, mask, _) = self._fed(model, {stem: found[own[0]] for stem, own in shared.items()})
+        block = Block(tuple(order), tuple((layer.keys, layer.values) for layer in cache.layers), mask)
+        return {prompt: Found(len(stem), block, row) for row, stem in enumerate(order) for prompt in shared[stem]}
+
+    def _fed(self, model: Any, found: Mapping[Ids, Found]) -> tuple[list[Ids], Fed]:
+        """Feeds what is new of prompts, at most `prefill_tokens` at once; they come ordered by how much that is."""
+        prompts = sorted(found, key=lambda prompt: len(prompt) - found[prompt].length)
+        suffixes = [prompt[found[prompt].length :] for prompt in prompts]
+        self.prefilled += sum(map(len, suffixes))
+        whole = whole_cache(model.config)  # the slots of other caches do not line up in chunks
+        pieces = chunks(suffixes, self._batching.prefill_tokens) if whole else [slice(None)]
+        fed = [_feed(model, [found[prompt] for prompt in prompts[piece]], suffixes[piece]) for piece in pieces]
+        return prompts, fed[0] if len(fed) == 1 else _joined(fed)
+
+
+def stems(found: Mapping[Ids, Found]) -> dict[Ids, list[Ids]]:
+    """Beginnings that several prompts share, well beyond what was found for them; in sorted order these are neighbours. A run
+    ends where the next prompt shares less than half of what the run does."""
+    runs: list[tuple[Ids, list[Ids]]] = [((), [])]
+    for prompt in sorted(found):
+        stem, run = runs[-1]
+        length = min(common(stem, prompt), len(prompt) - 1)
+        known = max(found[each].length for each in (prompt, *run))
+        if length >= known + STEM and (len(run) == 1 or 2 * length >= len(stem)):
+            runs[-1] = stem[:length], [*run, prompt]
+        else:
+            runs.append((prompt[:-1], [prompt]))
+    return {stem: run for stem, run in runs if len(run) > 1}
 
 
 def _draw(rows: list[Row], logits_BV: Tensor, temperature: float, ends: frozenset[int]) -> None:
