@@ -86,7 +86,8 @@ def trainer(kind: type[PeftTrainer], size: int, dry: bool) -> PeftTrainer:
     from transformers import Qwen2Config, Qwen2ForCausalLM
 
     torch.manual_seed(0)
-    config = Qwen2Config(**(SIZES | (DRY if dry else {})), vocab_size=size)
+    sizes: dict[str, Any] = SIZES | (DRY if dry else {})
+    config = Qwen2Config(**sizes, vocab_size=size)
     made = kind(Qwen2ForCausalLM(config).float(), PolicySettings(fast=False))
     for name, parameter in made.model.named_parameters():
         if "lora_B" in name:

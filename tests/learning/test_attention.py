@@ -74,7 +74,7 @@ def test_shared_prefixes_give_the_same_log_probabilities_and_gradients(
 def test_what_is_shared_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     shared = opened(PeftTrainer, model())
     fed = list[int]()
-    body = shared.model.get_base_model().model
+    body: Any = shared.model.get_base_model().model
     forward = body.forward
 
     def counting(*args: Any, **given: Any) -> Any:

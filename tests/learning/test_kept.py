@@ -103,7 +103,7 @@ def test_a_model_that_tells_positions_by_place_is_fed_whole_conversations(
     tokenizer: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     policy = policy_of(tokenizer)
-    body = trainer(policy).model.get_base_model().model
+    body: Any = trainer(policy).model.get_base_model().model
     forward = body.forward
 
     def by_place(*args: Any, **given: Any) -> Any:

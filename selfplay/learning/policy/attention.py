@@ -96,15 +96,17 @@ def _branches(
     """Each prefix over itself, each branch over its prefix and itself."""
     at = 0
     for prefix, branches in groups:
-        (q, *earlier), at = [each[:, :, at : at + prefix] for each in (query, key, value)], at + prefix
+        (q, k_prefix, v_prefix), at = [each[:, :, at : at + prefix] for each in (query, key, value)], at + prefix
         if prefix:
-            yield _kernel(module, q, *earlier, None, **more)
+            yield _kernel(module, q, k_prefix, v_prefix, None, **more)
         for steps in branches:
-            (q, *own), at = [each[:, :, at : at + steps] for each in (query, key, value)], at + steps
-            if prefix:
-                own = [torch.cat(both, dim=2) for both in zip(earlier, own, strict=True)]
+            (q, k, v), at = [each[:, :, at : at + steps] for each in (query, key, value)], at + steps
+            if not prefix:
+                yield _kernel(module, q, k, v, None, **more)
+                continue
             seen = torch.ones(steps, prefix + steps, dtype=torch.bool, device=q.device).tril(prefix)
-            yield _kernel(module, q, *own, seen[None, None] if prefix else None, **more)
+            k, v = torch.cat([k_prefix, k], dim=2), torch.cat([v_prefix, v], dim=2)
+            yield _kernel(module, q, k, v, seen[None, None], **more)
 
 
 AttentionInterface.register(NAME, attend)

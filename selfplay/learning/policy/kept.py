@@ -38,7 +38,7 @@ class Block:
 
     @property
     def size(self) -> int:
-        return sum(each.untyped_storage().nbytes() for pair in self.layers for each in pair)
+        return _bytes(self.layers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +105,12 @@ class Kept:
 
     def keep(self, rows: Sequence[Ids], cache: DynamicCache, mask: Tensor, chosen: Tensor | None = None) -> None:
         """Keeps the rows of a cache, or those `chosen`, which are copied; not where there is no room for them."""
-        share = 1.0 if chosen is None else len(rows) / len(mask)
-        if self.size + share * _size(cache.layers) > self.limit:
+        pairs, share = pairs_of(cache), 1.0 if chosen is None else len(rows) / len(mask)
+        if self.size + share * _bytes(pairs) > self.limit:
             return
-        pairs = [(layer.keys, layer.values) for layer in cache.layers]
         if chosen is not None:
-            pairs, mask = [(keys[chosen], values[chosen]) for keys, values in pairs], mask[chosen]
-        self._now.append(Block(tuple(rows), tuple(pairs), mask))
+            pairs, mask = tuple((keys[chosen], values[chosen]) for keys, values in pairs), mask[chosen]
+        self._now.append(Block(tuple(rows), pairs, mask))
 
 
 class Roomy(DynamicLayer):
@@ -158,7 +157,7 @@ def joined(caches: Sequence[DynamicCache], width: int) -> DynamicCache:
     more than one layer is held twice."""
     whole = DynamicCache()
     for i in range(len(caches[0].layers)):
-        layers = [cache.layers[i] for cache in caches]
+        layers: list[Any] = [cache.layers[i] for cache in caches]
         keys, values = (_stacked([getattr(layer, name) for layer in layers], width) for name in ("keys", "values"))
         whole.layers.append(Roomy.of(keys, values, width))
         for cache in caches:
@@ -180,7 +179,7 @@ def fresh(config: Any) -> DynamicCache:
     """An empty cache for a model, with room where it keeps everything."""
     cache = DynamicCache(config=config)
     if whole_cache(config):
-        cache.layers = [Roomy() for _ in cache.layers]
+        cache.layers[:] = [Roomy() for _ in cache.layers]
     return cache
 
 
@@ -231,8 +230,14 @@ def _laid(takes: Sequence[_Take], layer: int, half: int, rows: int, width: int, 
     return whole
 
 
-def _size(layers: Sequence[Any]) -> int:
-    return sum(each.untyped_storage().nbytes() for layer in layers for each in (layer.keys, layer.values))
+def pairs_of(cache: DynamicCache) -> tuple[tuple[Tensor, Tensor], ...]:
+    """Keys and values by layer."""
+    layers: list[Any] = cache.layers
+    return tuple((layer.keys, layer.values) for layer in layers)
+
+
+def _bytes(pairs: Sequence[tuple[Tensor, Tensor]]) -> int:
+    return sum(each.untyped_storage().nbytes() for pair in pairs for each in pair)
 
 
 def common(left: Ids, right: Ids) -> int:

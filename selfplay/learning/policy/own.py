@@ -24,7 +24,7 @@ from transformers import DynamicCache
 from selfplay.game.episode import Role
 from selfplay.learning.policy.attention import near, whole_cache
 from selfplay.learning.policy.draw import pick, uniforms
-from selfplay.learning.policy.kept import NOTHING, ROOM, Block, Found, Ids, Kept, common, gathered, joined
+from selfplay.learning.policy.kept import NOTHING, ROOM, Block, Found, Ids, Kept, common, gathered, joined, pairs_of
 from selfplay.learning.policy.row import Row
 from selfplay.learning.policy.turns import LiveSampler, chunks, left_padded
 
@@ -113,7 +113,7 @@ class OwnSampler(LiveSampler):
         if not shared:
             return {}
         order, (cache, mask, _) = self._fed(model, {stem: found[own[0]] for stem, own in shared.items()})
-        block = Block(tuple(order), tuple((layer.keys, layer.values) for layer in cache.layers), mask)
+        block = Block(tuple(order), pairs_of(cache), mask)
         return {prompt: Found(len(stem), block, row) for row, stem in enumerate(order) for prompt in shared[stem]}
 
     def _fed(self, model: Any, found: Mapping[Ids, Found]) -> tuple[list[Ids], Fed]:
