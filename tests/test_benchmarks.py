@@ -244,6 +244,14 @@ def test_the_memory_plan_counts_what_stays_to_the_byte() -> None:
         assert re.search(rf"{part} .* 1\.00 \|$", ran.stdout, re.MULTILINE)
 
 
+def test_the_benchmark_of_generation_plays_the_same_turns_by_each_sampler() -> None:
+    ran = command("benchmarks.generation", "--dry-run", "--stages", "4", "--rounds", "1", "--tokens", "8", "--suites", "1")
+    assert ran.returncode == 0, ran.stderr
+    counted = re.findall(r"(\d+) of (\d+) turns the same", ran.stdout)
+    assert len(counted) == 2
+    assert all(same == played for same, played in counted)
+
+
 def test_kills_come_to_every_place_of_a_run_and_are_the_same_for_a_seed() -> None:
     kills = resume.draw(20, Random(1))
     assert len(kills) == 20

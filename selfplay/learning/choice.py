@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from selfplay.config import CARDS, Config
 from selfplay.errors import SelfplayError
-from selfplay.learning.memory import GIB, Precision, Use, fitted, plan, table
+from selfplay.learning.memory import GIB, RESERVE, Precision, Use, fitted, plan, table
 from selfplay.learning.plan import planned_steps
 from selfplay.learning.policy.errors import NO_CUDA, PolicyError
 from selfplay.learning.shapes import ModelShape, ShapeUnknown, from_config, known_config, refuse, shape_of
@@ -25,6 +25,7 @@ SamplerName = Literal["auto", "small", "own", "generate"]
 DType = Literal["float32", "bfloat16", "float16"]
 
 ROWS, PREFILL = 128, 8192
+CACHE_MIB, CACHE_MIB_EMBEDDED = 1024, 64  # of keys and values kept between turns where no GPU's memory says more
 PROBLEM_TOKENS, TURN_TOKENS = 400, 200  # of a problem's text, and of what a prompt adds to each turn: generous guesses
 SLACK = 1.5  # how much longer than planned a conversation may become
 
@@ -59,6 +60,7 @@ class Choice:
     rows: int
     prefill_tokens: int
     why: Mapping[str, str]
+    cache_mib: int = 0
 
     def facts(self) -> dict[str, Any]:
         """What was taken and why, as it is printed and stands in config.yaml."""
@@ -70,6 +72,7 @@ class Choice:
             "max_seq_length": f"{self.max_seq_length}: {cut}" if cut else self.max_seq_length,
             "generation_rows": f"{self.rows}: {self.why['generation_rows']}",
             "prefill_tokens": self.prefill_tokens,
+            **({"kept_between_turns": f"{self.cache_mib} MiB of keys and values"} if self.cache_mib else {}),
         }
 
 
@@ -124,7 +127,8 @@ def choose(config: Config, machine: Machine, shape: ModelShape | None, thinks: b
             "sampler own cannot read the keys and values that Unsloth keeps on CUDA; give --sampler generate, or "
             "--backend transformers"
         )
-    return choice if config.generation_rows != "auto" else _with_rows(config, machine, shape, choice)
+    fitting = choice if config.generation_rows != "auto" else _with_rows(config, machine, shape, choice)
+    return replace(fitting, cache_mib=_cache_mib(config, machine, shape, fitting))
 
 
 def _with_rows(config: Config, machine: Machine, shape: ModelShape | None, choice: Choice) -> Choice:
@@ -133,6 +137,17 @@ def _with_rows(config: Config, machine: Machine, shape: ModelShape | None, choic
         rows = fitted(shape, use(config, choice, shape), machine.gib).rows
         reason = f"what fits in {machine.gib:.1f} GiB by the memory plan"
     return replace(choice, rows=rows, why={**choice.why, "generation_rows": reason})
+
+
+def _cache_mib(config: Config, machine: Machine, shape: ModelShape | None, choice: Choice) -> int:
+    """What may be kept between turns: on a GPU what the plan of sampling leaves, at most a whole batch."""
+    if choice.sampler == "generate":
+        return 0
+    if shape is None or machine.gib is None:
+        return CACHE_MIB_EMBEDDED if config.embedded else CACHE_MIB
+    made = plan(shape, use(config, choice, shape))
+    left = int((machine.gib - RESERVE) * GIB) - sum(made.stays.values()) - sum(made.sampling.values())
+    return max(0, min(left, made.sampling["keys and values"])) >> 20
 
 
 def use(config: Config, choice: Choice, shape: ModelShape) -> Use:
@@ -147,6 +162,7 @@ def use(config: Config, choice: Choice, shape: ModelShape) -> Use:
         choice.prefill_tokens,
         config.micro_batch_tokens,
         choice.checkpointing,
+        choice.cache_mib,
     )
 
 

@@ -129,6 +129,7 @@ def train_step(run: Run, step: Step) -> None:
     run.policy.sampler.forget()
     state.drift.begin(trainer, step.stage)
     groups = play(run.policy, run.prompts, draw_problems(run, step), step, run.table)
+    run.policy.sampler.forget()  # what it keeps between turns would take the update's memory
     if run.config.adversary == "golden":
         groups = run.golden.dealt(groups, run.judge)
     clock.lap("play")

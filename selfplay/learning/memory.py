@@ -27,8 +27,8 @@ _LOGITS = 1 << 24  # entries of logits that the update holds at once (policy/log
 class Use:
     """What a run does with its model. `row_tokens`: the longest conversation. `rows`: how many are sampled at once.
 
-    `prefill_tokens` are fed at once, or one row if that is longer; `micro_batch_tokens` likewise in the update.
-    `cpu`: it computes on one, whose kernels take copies that a GPU's do not.
+    `prefill_tokens` are fed at once, or one row if that is longer; `micro_batch_tokens` likewise in the update. `cache_mib` of
+    keys and values are kept between turns. `cpu`: it computes on one, whose kernels take copies that a GPU's do not.
     """
 
     precision: Precision
@@ -39,6 +39,7 @@ class Use:
     prefill_tokens: int
     micro_batch_tokens: int
     checkpointing: bool
+    cache_mib: int = 0
     cpu: bool = False
 
     @property
@@ -70,7 +71,8 @@ def plan(shape: ModelShape, use: Use) -> Plan:
     """What `use` takes with a model of this shape."""
     lora = lora_weights(shape, use)
     stays = {"weights": weights(shape, use.precision), "adapters": 2 * 4 * lora, "optimizers": 2 * 8 * lora}
-    return Plan(shape, use, stays, _sampling(shape, use), _update(shape, use, lora))
+    between = {"kept between turns": use.cache_mib << 20} if use.cache_mib else {}
+    return Plan(shape, use, stays, _sampling(shape, use) | between, _update(shape, use, lora))
 
 
 def weights(shape: ModelShape, precision: Precision) -> int:

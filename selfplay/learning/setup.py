@@ -174,6 +174,7 @@ def open_player(config: Config, told: Listener = NOBODY) -> Policy:
         context=choice.max_seq_length,
         rows=choice.rows,
         prefill_tokens=choice.prefill_tokens,
+        cache_mib=choice.cache_mib,
         gradient_checkpointing=choice.checkpointing,
         thinking=config.thinking,
     )

@@ -21,6 +21,7 @@ from selfplay.learning.choice import (
     this_machine,
     use,
 )
+from selfplay.learning.memory import plan
 from selfplay.learning.shapes import USUAL, ModelShape
 
 SHAPE = USUAL["qwen2.5", "1.5b"]
@@ -60,6 +61,24 @@ def test_unsloth_on_a_cpu_is_had_by_asking_and_says_that_it_accelerates_nothing(
     taken = chosen(Machine(unsloth=True), backend="unsloth")
     assert taken.backend == "unsloth"
     assert "accelerates nothing" in taken.facts()["backend"]
+
+
+def test_what_is_kept_between_turns_is_what_the_plan_leaves_at_most_one_batch() -> None:
+    for gib in (4.0, 14.7, 79.1):
+        taken = chosen(Machine(gib, bf16=True))
+        made = plan(SHAPE, use(Config(model="some/model"), taken, SHAPE))
+        batch = made.sampling["keys and values"]
+        assert 0 <= taken.cache_mib << 20 <= batch
+        assert made.sampling.get("kept between turns", 0) == taken.cache_mib << 20
+        assert made.fits(gib) or taken.cache_mib == 0
+    assert chosen(Machine(79.1, bf16=True)).cache_mib > 1024
+
+
+def test_nothing_is_kept_for_a_sampler_that_keeps_nothing() -> None:
+    assert chosen(T4).cache_mib == chosen(LAPTOP, sampler="generate").cache_mib == 0
+    assert "kept_between_turns" not in chosen(T4).facts()
+    assert chosen(LAPTOP).facts()["kept_between_turns"] == "1024 MiB of keys and values"
+    assert choose(Config(), LAPTOP, None).cache_mib == 64
 
 
 def test_four_bit_on_a_cpu_works_where_bitsandbytes_is_installed() -> None:

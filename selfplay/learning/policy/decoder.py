@@ -21,6 +21,7 @@ from torch import Tensor
 from selfplay.game.episode import Role
 from selfplay.game.players import Completion, Request, Sampling, role_by_role
 from selfplay.learning.policy.draw import pick, turn_seed, uniforms
+from selfplay.learning.policy.kept import common
 from selfplay.learning.policy.qwen2 import Weights, extend
 from selfplay.learning.policy.row import Row
 
@@ -205,8 +206,8 @@ class PrefixCache:
         """The longest known prefix of `prompt` that leaves at least one id to feed."""
         place = bisect_left(self._rows, prompt)
         near = self._rows[max(0, place - 1) : place + 1]
-        best = max(near, key=lambda row: _common(row, prompt), default=())
-        known = min(_common(best, prompt), len(prompt) - 1)
+        best = max(near, key=lambda row: common(row, prompt), default=())
+        known = min(common(best, prompt), len(prompt) - 1)
         return Found(known, *self._places[best]) if known else Found()
 
     def _forget(self) -> None:
@@ -216,14 +217,3 @@ class PrefixCache:
             if ids in self._places and self._places[ids][0] is block:
                 del self._places[ids]
                 del self._rows[bisect_left(self._rows, ids)]
-
-
-def _common(left: Ids, right: Ids) -> int:
-    """Length of the longest common prefix, by halving: comparing tuples is fast, a Python loop is not."""
-    low, high = 0, min(len(left), len(right))
-    if left[:high] == right[:high]:
-        return high
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if left[low:middle] == right[low:middle] else (low, middle - 1)
-    return low

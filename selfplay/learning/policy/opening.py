@@ -89,7 +89,7 @@ def open_sampler(trainer: PeftTrainer, ends: frozenset[int], seed: int = 0, told
         from selfplay.learning.policy.own import OwnSampler as Live
     else:
         from selfplay.learning.policy.generate import GenerateSampler as Live
-    batching = Batching(settings.rows, settings.prefill_tokens, trainer.bounds.context)
+    batching = Batching(settings.rows, settings.prefill_tokens, trainer.bounds.context, settings.cache_mib)
     return Live(trainer.adapters, ends, seed, batching, trainer.ready_to_play, told)
 
 

@@ -34,10 +34,20 @@ NOBODY: Listener = _Nobody()
 
 
 class Relief:
-    """A size of which less needs less memory. `what` is done at that size; `way_out`: what to do where one is too much."""
+    """A size of which less needs less memory. `what` is done at that size; `way_out`: what to do where one is too much.
 
-    def __init__(self, what: str, size: int, way_out: str, told: Listener = NOBODY) -> None:
-        self.size = size
+    `spare` frees what can be done without, and says whether there was anything.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        size: int,
+        way_out: str,
+        told: Listener = NOBODY,
+        spare: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.size, self._spare = size, spare
         self._what, self._way_out, self._told = what, way_out, told
 
     def run(self, attempt: Callable[[int], T], most: int = sys.maxsize) -> T:
@@ -52,12 +62,13 @@ class Relief:
             except torch.OutOfMemoryError as error:
                 trouble = str(error).splitlines()[0]
             # Outside the handler: until it is left, the exception holds the frames that hold the memory.
+            spared = self._spare()
             free()
-            if size <= 1:
+            if size <= 1 and not spared:
                 raise PolicyError(
                     f"memory ran out while {self._what}, with as little as can be at once ({trouble}); {self._way_out}"
                 )
-            self.size = size // 2
+            self.size = max(1, size // 2)
             self._told.say(f"memory ran out while {self._what}: going on with {self.size} at once")
 
 

@@ -17,6 +17,7 @@ class PolicySettings:
 
     `targets`: names of linear layers or `all-linear`. `discriminator_learning_rate` None: the same as `learning_rate`.
     `rows`: conversations sampled at once (halved when memory runs out); `prefill_tokens`: of their prompts, fed at once.
+    `cache_mib`: of keys and values kept between turns, by the samplers that keep any.
     `gradient_checkpointing`: less memory, slower. `fast`: None takes the small-model functions where they apply, False the
     model's own forward. `sampler` auto: the decoder for small models with those functions, else the backend's.
     `context`: tokens of the longest row; None: what the model can attend to. `four_bit` and `dtype` None: what the

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from selfplay.game.episode import ROLES, Role
-from selfplay.learning.policy import logprobs, qwen2
+from selfplay.learning.policy import attention, logprobs, qwen2
 from selfplay.learning.policy.adapters import Adapters, LoraSettings, with_adapters
 from selfplay.learning.policy.errors import PolicyError
 from selfplay.learning.policy.protocol import Bounds, Rows, Snapshot, State
@@ -34,11 +34,11 @@ class PeftTrainer:
         precise = _precise(model)
         fits = precise and qwen2.supports(model.config, self.device)
         self.small = fits and self.settings.fast is not False
-        self.bounds = Bounds(
-            PRECISE_GAP if precise else COARSE_GAP, _context(model, self.settings), shares_prefixes=self.small
-        )
         self.end_ids = _end_ids(model)
         self._plain_head = logprobs.has_plain_head(model)
+        self._flat = self._shares(model)
+        shares = self.small or self._flat
+        self.bounds = Bounds(PRECISE_GAP if precise else COARSE_GAP, _context(model, self.settings), shares)
         self.adapters = self._adapted(model, seed)
         self.model = self.adapters.model
         self._optimizers = {role: self._optimizer(role) for role in ROLES}
@@ -56,6 +56,10 @@ class PeftTrainer:
     def _ready_to_train(self) -> Any:
         """The model, in order for scoring. Checkpointing acts in training mode only."""
         return self.model.train(self.settings.gradient_checkpointing)
+
+    def _shares(self, model: Any) -> bool:
+        """Whether the model's own forward computes a prefix once that rows share."""
+        return attention.adopt(model)
 
     def _adapted(self, model: Any, seed: int) -> Adapters:
         if self.settings.gradient_checkpointing:
@@ -140,23 +144,29 @@ class PeftTrainer:
 
     def _logprobs(self, role: Role | None, rows: Rows, temperature: float) -> tuple[Tensor, Tensor]:
         """As `logprobs`, by whatever is active; the first have gradients. Three ways to the same numbers."""
-        scored = rows.where_BT[:, 1:]  # the state before an id is what predicts it
-        targets_N = rows.ids_BT[:, 1:][scored]
+        targets_N = rows.ids_BT[rows.where_BT]
         if self.small:
             weights = self._weights(role)
             states_NH, head_VH = qwen2.hidden_at(weights, rows.ids_BT, rows.where_BT), weights.head
         elif self._plain_head:
-            states_NH = self._states(rows)[:, :-1][scored]
+            body = logprobs.backbone(self._ready_to_train().get_base_model())
+            fed, leads_N = self._fed(rows)
+            states_NH = body(**fed).last_hidden_state.flatten(0, 1)[leads_N]
             head_VH = self.model.get_output_embeddings().weight
         else:
-            logits = self._ready_to_train()(input_ids=rows.ids_BT, attention_mask=rows.mask_BT, use_cache=False).logits
-            return logprobs.from_logits(logits[:, :-1][scored], targets_N, temperature)
+            fed, leads_N = self._fed(rows)
+            logits_NV = self._ready_to_train()(**fed).logits.flatten(0, 1)[leads_N]
+            return logprobs.from_logits(logits_NV, targets_N, temperature)
         return logprobs.TokenLogprobs.apply(states_NH, head_VH, targets_N, temperature)  # type: ignore[return-value]
 
-    def _states(self, rows: Rows) -> Tensor:
-        """Hidden states [B, T, H] before the head, by the model's own forward."""
-        body = logprobs.backbone(self._ready_to_train().get_base_model())
-        return body(input_ids=rows.ids_BT, attention_mask=rows.mask_BT, use_cache=False).last_hidden_state
+    def _fed(self, rows: Rows) -> tuple[dict[str, Any], Tensor]:
+        """What the model's forward gets, and where in its states, row by row, those are that lead to the N scored ids."""
+        laid = attention.flat(rows) if self._flat else None
+        if laid is None:
+            leads_N = rows.where_BT.flatten().nonzero()[:, 0] - 1  # the state before an id is what predicts it
+            return {"input_ids": rows.ids_BT, "attention_mask": rows.mask_BT, "use_cache": False}, leads_N
+        fed = {"input_ids": laid.ids_1T, "position_ids": laid.positions_1T, "groups": laid.groups, "use_cache": False}
+        return fed, laid.leads_N
 
     def _weights(self, role: Role | None) -> qwen2.Weights:
         if role is not None:

@@ -1,8 +1,8 @@
 """Turns in the making: which row of a batch they are, what they may still get, and how rows are put into batches.
 
-What the samplers over a live model have in common (own.py, generate.py): they play one role at a time, nothing is kept
-between calls, rows are sorted by the length of their prompts so that little of a batch is padding, and a batch that runs out
-of memory is played again with half the rows.
+What the samplers over a live model have in common (own.py, generate.py): they play one role at a time, rows are sorted by the
+length of their prompts so that little of a batch is padding, and a batch that runs out of memory is played again with half the
+rows.
 """
 
 from __future__ import annotations
@@ -30,11 +30,12 @@ WAY_OUT = "lower --max-completion-length or --max-seq-length, or choose a smalle
 @dataclass(frozen=True, slots=True)
 class Batching:
     """`rows` share a batch; `prefill_tokens` (padded) are fed at once, or one row where that is longer. `context`: tokens
-    that the model can attend to."""
+    that the model can attend to. `cache_mib` of keys and values are kept from call to call, where a sampler keeps any."""
 
     rows: int = 128
     prefill_tokens: int = 8192
     context: int = sys.maxsize
+    cache_mib: int = 0
 
 
 class LiveSampler(ABC):
@@ -51,7 +52,7 @@ class LiveSampler(ABC):
     ) -> None:
         self._adapters, self._ends, self._seed = adapters, ends, seed
         self._batching = batching or Batching()
-        self._rows = Relief("sampling", self._batching.rows, WAY_OUT, told)
+        self._rows = Relief("sampling", self._batching.rows, WAY_OUT, told, self._spare)
         self._ready = ready or adapters.model.eval  # a trainer with checkpointing leaves it in training mode
 
     def complete(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
@@ -69,6 +70,7 @@ class LiveSampler(ABC):
         left = sorted((row for row in made if row.limit > 0), key=lambda row: len(row.prompt))
         with self._adapters.role(role):
             model = self._ready()
+            self._rows.run(lambda _: self._prepare(model, role, left), most=1)
             while left:
                 left = left[self._rows.run(partial(self._begin, model, left, sampling.temperature), self._most(left)) :]
         return [row.completion for row in made]
@@ -80,6 +82,14 @@ class LiveSampler(ABC):
             row.ids, row.logprobs, row.ended = [], [], False
         self._play(model, rows, temperature)
         return len(rows)
+
+    def _prepare(self, model: Any, role: Role, rows: Sequence[Row]) -> None:
+        """Before the first batch of a call is played."""
+        return
+
+    def _spare(self) -> bool:
+        """Frees memory for good that only saves time, after memory ran out; whether there was any."""
+        return False
 
     def _most(self, left: Sequence[Row]) -> int:
         """How many of these rows a batch may hold, whatever `rows` says."""

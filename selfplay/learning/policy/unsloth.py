@@ -91,6 +91,9 @@ class UnslothTrainer(PeftTrainer):
     def sampler(self) -> Literal["own", "generate"]:
         return "generate"
 
+    def _shares(self, model: Any) -> bool:
+        return False  # on CUDA its layers attend by functions of their own
+
     def ready_to_play(self) -> Any:
         if self._mode != "playing":
             FastLanguageModel.for_inference(self.model)
