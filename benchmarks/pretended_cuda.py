@@ -24,8 +24,8 @@ from torch.overrides import TorchFunctionMode
 T4 = (7, 5)  # its compute capability: fp16, no bf16
 
 
-def pretend() -> Counter[str]:
-    """Patches this process. Returns how often each Triton kernel has been interpreted, which goes on counting.
+def pretend() -> Counter[tuple[str, str]]:
+    """Patches this process. Returns how often each Triton kernel has been interpreted in which pass, and goes on counting.
 
     Raises ImportError where Triton is not installed.
     """
@@ -117,15 +117,22 @@ def _is_card(device: Any) -> bool:
     return type(device) is int or (isinstance(device, str | torch.device) and str(device).startswith("cuda"))
 
 
-def _count_kernels() -> Counter[str]:
+def _count_kernels() -> Counter[tuple[str, str]]:
     from triton.runtime.interpreter import GridExecutor  # type: ignore[import-not-found]
 
-    counted: Counter[str] = Counter()
+    counted: Counter[tuple[str, str]] = Counter()
     launch: Callable[..., Any] = GridExecutor.__call__
 
     def counting(self: Any, *rest: Any, **more: Any) -> Any:
-        counted[self.fn.__name__] += 1
+        counted[self.fn.__name__, _launched_by(more)] += 1
         return launch(self, *rest, **more)
 
     GridExecutor.__call__ = counting
     return counted
+
+
+def _launched_by(arguments: dict[str, Any]) -> str:
+    """Checkpointing launches forward kernels while autograd goes backward; one kernel is both and is told which by a flag."""
+    if torch._C._current_graph_task_id() < 0:  # type: ignore[attr-defined]
+        return "forward"
+    return "backward" if arguments.get("BACKWARD_PASS", True) else "recompute"

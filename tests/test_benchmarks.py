@@ -201,12 +201,12 @@ def test_the_parts_on_a_gpu_keep_to_their_limits() -> None:
 
 @pytest.mark.unsloth
 @pytest.mark.slow
-def test_unsloths_cuda_path_keeps_every_invariant_in_fp16() -> None:
-    part = unsloth_cuda_path.PARTS[0]  # the command runs the others, some minutes each
+@pytest.mark.parametrize("part", unsloth_cuda_path.PARTS[:2], ids=lambda part: part.dtype)
+def test_unsloths_cuda_path_keeps_every_invariant_where_it_offloads(part: unsloth_cuda_path.Part) -> None:
     ran = command("benchmarks.unsloth_cuda_path", "--part", part.name)
     if ran.stdout.startswith("not run"):
         pytest.skip(ran.stdout)
-    assert (part.dtype, part.offloads) == ("float16", True)
+    assert part.offloads  # the command runs the others, which do not
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "| an update that resumes | bit for bit |" in ran.stdout
 

@@ -23,6 +23,8 @@ from selfplay.learning.policy.settings import PolicySettings
 
 # Otherwise it writes a folder of generated code into the working directory.
 os.environ.setdefault("UNSLOTH_COMPILE_LOCATION", str(Path(tempfile.gettempdir()) / f"unsloth_{os.getuid()}"))
+# Otherwise it rounds the fp32 activations that it offloads to bf16, and the gradient is not that of the forward pass.
+os.environ.setdefault("UNSLOTH_OFFLOAD_FP32", "exact")
 
 try:
     _unsloth: Any = import_module("unsloth")
