@@ -37,6 +37,7 @@ def open_policy(
     from selfplay.learning.policy.heard import check_heard
     from selfplay.learning.policy.template import read_template
 
+    hf.check_kind(source, hf.config_of(source))
     tokenizer = hf.load_tokenizer(source)  # small, so what is wrong with it is said before the model is loaded
     read_template(tokenizer, settings.thinking)
     trainer = open_trainer(source, settings, seed, device)
