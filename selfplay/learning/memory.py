@@ -28,8 +28,8 @@ class Use:
     """What a run does with its model. `row_tokens`: the longest conversation. `rows`: how many are sampled at once.
 
     `prefill_tokens` are fed at once, or one row if that is longer; `micro_batch_tokens` likewise in the update.
-    `cpu`: it computes on one, whose kernels take copies that a GPU's do not. `cache_mib` of keys and values are kept
-    between turns.
+    `cache_mib` of keys and values are kept between turns. `cpu`: it computes on one, whose kernels take copies that a
+    GPU's do not.
     """
 
     precision: Precision
@@ -40,8 +40,8 @@ class Use:
     prefill_tokens: int
     micro_batch_tokens: int
     checkpointing: bool
-    cpu: bool = False
     cache_mib: int = 0
+    cpu: bool = False
 
     @property
     def wide(self) -> int:
