@@ -35,7 +35,7 @@ from selfplay.learning.policy.chat import TemplateChat
 from selfplay.learning.policy.generate import GenerateSampler
 from selfplay.learning.policy.own import OwnSampler
 from selfplay.learning.policy.trainer import PeftTrainer
-from selfplay.learning.policy.turns import Batching
+from selfplay.learning.policy.turns import Batching, LiveSampler
 from selfplay.learning.samples import Sample, conversation_samples, micro_batches
 
 SIZES = {
@@ -109,12 +109,9 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3, help="repetitions; medians are printed")
     parser.add_argument("--suites", type=int, default=2, help="chains that a discriminator reads; 0: chains alone")
     parser.add_argument("--problems", type=int, default=1, help="problems of the step")
-    parser.add_argument(
-        "--tokens", type=int, default=64, help="tokens of the longest turn, and of the mean one if it had no end"
-    )
-    parser.add_argument(
-        "--ablation", action="store_true", help="also own without what it keeps, and as transformers attends"
-    )
+    parser.add_argument("--tokens", type=int, default=64, help="tokens of the longest turn; the mean one is shorter")
+    parser.add_argument("--ablation", action="store_true", help="also what keeping and our attention do by themselves")
+    parser.add_argument("--only", choices=["sampling", "update"], help="one of the two tables")
     parser.add_argument("--dry-run", action="store_true", help="a tiny model, whose figures mean nothing")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
@@ -123,32 +120,37 @@ def main() -> int:
     ours, stock = (trainer(kind, len(words), arguments.dry_run) for kind in (PeftTrainer, Stock))
     parameters = sum(p.numel() for n, p in ours.model.named_parameters() if "lora" not in n)
     print(f"{parameters / 1e6:.1f} M parameters, torch {torch.__version__}, transformers {version('transformers')}")
-    chat = TemplateChat(words)
-    ends = chat.end_ids | frozenset(Random(0).sample(range(len(words)), len(words) // arguments.tokens))
-    kept, anew = Batching(cache_mib=CACHE_MIB), Batching()
-    players = {
-        "generate": Policy(stock, GenerateSampler(stock.adapters, ends, 0, anew, stock.ready_to_play), chat),
-        "own": Policy(ours, OwnSampler(ours.adapters, ends, 0, kept, ours.ready_to_play), chat),
-    }
-    if arguments.ablation:
-        players |= {
-            "own, nothing kept": Policy(ours, OwnSampler(ours.adapters, ends, 0, anew, ours.ready_to_play), chat),
-            "own, as transformers attends": Policy(
-                stock, OwnSampler(stock.adapters, ends, 0, kept, stock.ready_to_play), chat
-            ),
-            "generate, as we attend": Policy(
-                ours, GenerateSampler(ours.adapters, ends, 0, anew, ours.ready_to_play), chat
-            ),
-        }
-    chosen = problems[: arguments.problems]
     print("| stage | what | checked | median CPU seconds | times as fast |\n|---|---|---|---|---|")
+    players = _players(ours, stock, words, arguments.tokens, arguments.ablation)
+    sampling = Sampling(1.0, arguments.tokens)
+    table = Table(num_suites=arguments.suites, generator=sampling, discriminator=sampling)
+    chosen = problems[: arguments.problems]
     for stage in arguments.stages:
         step = Step(0, stage, "generator", "benchmark")
-        sampling = Sampling(1.0, arguments.tokens)
-        table = Table(num_suites=arguments.suites, generator=sampling, discriminator=sampling)
-        groups = _played(step, chosen, players, table, arguments.rounds)
-        _updated(stage, groups, {"update, each row whole": stock, "update, shared prefixes": ours}, arguments.rounds)
+        if arguments.only == "update":
+            groups = play(players["own"], Prompts(), chosen, step, table)
+        else:
+            groups = _played(step, chosen, players, table, arguments.rounds)
+        if arguments.only != "sampling":
+            whole_and_shared = {"update, each row whole": stock, "update, shared prefixes": ours}
+            _updated(stage, groups, whole_and_shared, arguments.rounds)
     return 0
+
+
+def _players(ours: PeftTrainer, stock: PeftTrainer, words: Any, tokens: int, ablation: bool) -> dict[str, Policy]:
+    chat = TemplateChat(words)
+    ends = chat.end_ids | frozenset(Random(0).sample(range(len(words)), len(words) // tokens))
+    kept, anew = Batching(cache_mib=CACHE_MIB), Batching()
+
+    def player(kind: type[LiveSampler], over: PeftTrainer, batching: Batching) -> Policy:
+        return Policy(over, kind(over.adapters, ends, 0, batching, over.ready_to_play), chat)
+
+    players = {"generate": player(GenerateSampler, stock, anew), "own": player(OwnSampler, ours, kept)}
+    if ablation:
+        players["own, nothing kept"] = player(OwnSampler, ours, anew)
+        players["own, as transformers attends"] = player(OwnSampler, stock, kept)
+        players["generate, as we attend"] = player(GenerateSampler, ours, anew)
+    return players
 
 
 def _played(

@@ -245,7 +245,9 @@ def test_the_memory_plan_counts_what_stays_to_the_byte() -> None:
 
 
 def test_the_benchmark_of_generation_plays_the_same_turns_by_each_sampler() -> None:
-    ran = command("benchmarks.generation", "--dry-run", "--stages", "4", "--rounds", "1", "--tokens", "8", "--suites", "1")
+    ran = command(
+        "benchmarks.generation", "--dry-run", "--stages", "4", "--rounds", "1", "--tokens", "8", "--suites", "1"
+    )
     assert ran.returncode == 0, ran.stderr
     counted = re.findall(r"(\d+) of (\d+) turns the same", ran.stdout)
     assert len(counted) == 2

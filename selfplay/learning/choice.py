@@ -16,7 +16,8 @@ from selfplay.config import CARDS, Config
 from selfplay.errors import SelfplayError
 from selfplay.learning.memory import GIB, RESERVE, Precision, Use, fitted, plan, table
 from selfplay.learning.plan import planned_steps
-from selfplay.learning.policy.errors import NO_CUDA, PolicyError
+from selfplay.learning.policy import PolicyError, check_kind
+from selfplay.learning.policy.errors import NO_CUDA
 from selfplay.learning.shapes import ModelShape, ShapeUnknown, from_config, known_config, refuse, shape_of
 from selfplay.learning.thoughts import may_think
 
@@ -176,10 +177,8 @@ def memory_plan(config: Config) -> tuple[str, bool]:
         raise SelfplayError("the embedded player fits anywhere; give the --model, or a --preset, to plan for")
     machine = card(config.preset or "") or this_machine(config.device)
     if found := known_config(config.model):
-        from selfplay.learning.policy.hf import check_kind  # transformers, which a name alone does not need
-
         refuse(config.model, found)
-        check_kind(config.model, found)
+        check_kind(config.model, found)  # asks transformers, which a name alone does not need
     shape = shape_of(config.model)
     choice = choose(config, machine, shape, may_think(config.model, config.thinking))
     taken = "".join(f"  {name.replace('_', ' ')}: {value}\n" for name, value in choice.facts().items())

@@ -27,9 +27,8 @@ _LOGITS = 1 << 24  # entries of logits that the update holds at once (policy/log
 class Use:
     """What a run does with its model. `row_tokens`: the longest conversation. `rows`: how many are sampled at once.
 
-    `prefill_tokens` are fed at once, or one row if that is longer; `micro_batch_tokens` likewise in the update.
-    `cache_mib` of keys and values are kept between turns. `cpu`: it computes on one, whose kernels take copies that a
-    GPU's do not.
+    `prefill_tokens` are fed at once, or one row if that is longer; `micro_batch_tokens` likewise in the update. `cache_mib` of
+    keys and values are kept between turns. `cpu`: it computes on one, whose kernels take copies that a GPU's do not.
     """
 
     precision: Precision

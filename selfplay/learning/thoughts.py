@@ -7,7 +7,7 @@ hand. Left out: whether a template that knows thoughts has them switched off by 
 
 from __future__ import annotations
 
-from selfplay.learning.policy.template import MARKS, Thinking
+from selfplay.learning.policy import Thinking, names_thoughts
 from selfplay.learning.shapes import ShapeUnknown, known_file, read_table
 
 
@@ -19,7 +19,7 @@ def may_think(model: str, thinking: Thinking, fetch: bool = False) -> bool:
     if template is None:
         name = model.rpartition("/")[2].lower()
         return name.startswith("qwen3-") and "instruct" not in name
-    return any(mark in template for pair in MARKS for mark in pair)
+    return names_thoughts(template)
 
 
 def _template(model: str, fetch: bool) -> str | None:

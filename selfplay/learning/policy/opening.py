@@ -6,6 +6,7 @@ must be imported before transformers can be.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +45,13 @@ def open_policy(
     policy = join(trainer, tokenizer, seed, told)
     check_heard(policy, trainer)
     return policy
+
+
+def check_kind(source: str | Path, config: Mapping[str, Any]) -> None:
+    """Raises PolicyError where no causal language model can be made of a config.json, before anything is opened."""
+    from selfplay.learning.policy import hf
+
+    hf.check_kind(source, config)
 
 
 def open_trainer(

@@ -58,6 +58,11 @@ class Template:
     opened: bool
 
 
+def names_thoughts(source: str) -> bool:
+    """Whether the source of a template has the marks of a thought."""
+    return any(mark in source for pair in MARKS for mark in pair)
+
+
 def read_template(tokenizer: Any, thinking: Thinking = "auto") -> Template:
     """The template of a transformers tokenizer, thinking as it is asked to.
 
