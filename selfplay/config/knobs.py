@@ -311,7 +311,7 @@ class Knobs:
     thinking_tokens: int = knob(
         4096,
         GAME,
-        "Tokens per turn that a thinking model gets on top of max_completion_length. Raise it when many thoughts are cut "
+        "Tokens that a turn may think before its max_completion_length begins. Raise it when many thoughts are cut "
         "off (thought_cut), lower it when memory or patience runs out.",
         low=0,
     )

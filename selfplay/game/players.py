@@ -14,19 +14,37 @@ from selfplay.game.episode import ROLES, Role, TurnKey
 
 
 @dataclass(frozen=True, slots=True)
+class Marks:
+    """What opens and ends a thought, as ids. A turn thinks where it begins with one of `openings`, or where its prompt has
+    `opened` a thought; the thought ends with `closing`."""
+
+    openings: frozenset[tuple[int, ...]]
+    closing: tuple[int, ...]
+    opened: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Sampling:
     """How a turn is sampled. `temperature` 0 is greedy; `max_tokens` ends a turn that does not end itself.
 
-    `thinking_tokens` come on top where the player thinks before it speaks.
+    A turn that begins with a thought, by the `marks` of its chat, has `thinking_tokens` for that, marks included, and then
+    `max_tokens` to speak; without any, a thought is part of `max_tokens`.
     """
 
     temperature: float = 1.0
     max_tokens: int = 128
     thinking_tokens: int = 0
+    marks: Marks | None = None
 
-    def thinking(self) -> Sampling:
-        """The same for a player that thinks."""
-        return Sampling(self.temperature, self.max_tokens + self.thinking_tokens)
+    @property
+    def thinks(self) -> bool:
+        """Whether thoughts have tokens of their own."""
+        return self.marks is not None and self.thinking_tokens > 0
+
+    @property
+    def most(self) -> int:
+        """Tokens of the longest turn."""
+        return self.max_tokens + (self.thinking_tokens if self.thinks else 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +80,15 @@ class Chat(Protocol):
     """The model's own way of writing a conversation as ids.
 
     `prefix_preserving`: what was written stays as it is when the conversation goes on. Where a template breaks that
-    (it rewrites earlier turns), each turn is asked with an independent prompt. `thinks`: turns begin with a thought.
+    (it rewrites earlier turns), each turn is asked with an independent prompt. `marks`: those of the thought with which
+    turns begin; None where they do not.
     """
 
     @property
     def prefix_preserving(self) -> bool: ...
 
     @property
-    def thinks(self) -> bool: ...
+    def marks(self) -> Marks | None: ...
 
     def first(self, user: str, system: str = "") -> tuple[int, ...]:
         """Ids of an opening message, up to where the player speaks."""
@@ -103,7 +122,7 @@ class ByteChat:
 
     end = 256
     prefix_preserving = True
-    thinks = False
+    marks: Marks | None = None
 
     def first(self, user: str, system: str = "") -> tuple[int, ...]:
         return tuple(f"{system}\n{user}\n".lstrip("\n").encode())

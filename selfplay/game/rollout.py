@@ -61,8 +61,7 @@ def converse(
     player: Player, prompts: Prompts, seats: Sequence[Seat], stages: Sequence[int], sampling: Sampling
 ) -> list[Conversation]:
     """Continue every seat's conversation through `stages`, one batched call per stage. All seats are of one role."""
-    if player.chat.thinks:
-        sampling = sampling.thinking()
+    sampling = replace(sampling, marks=player.chat.marks)
     for stage in stages:
         prompted = [_prompt(player, prompts, seat, stage) for seat in seats]
         requests = [

@@ -9,7 +9,7 @@ import pytest
 
 from selfplay.game.episode import TurnKey
 from selfplay.game.phases import Step
-from selfplay.game.players import ByteChat, Completion, Request, Sampling, ScriptedPlayer
+from selfplay.game.players import ByteChat, Completion, Marks, Request, Sampling, ScriptedPlayer
 from selfplay.game.problems import Problem
 from selfplay.game.prompts import Prompts
 from selfplay.game.rollout import PREFIX, Table, play
@@ -138,7 +138,7 @@ def test_a_discriminator_asked_afresh_sees_all_stages_so_far_each_with_its_tests
 class ThinkingChat(ByteChat):
     """A thinking model's: everything up to a full stop is thought."""
 
-    thinks = True
+    marks = Marks(frozenset(), (ord("."),), opened=True)
 
     def text(self, ids: Sequence[int]) -> str:
         return super().text(ids).rpartition(".")[2]
@@ -165,7 +165,7 @@ class Limited(ScriptedPlayer):
     """Says how many tokens it may."""
 
     def complete(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
-        said = tuple(str(sampling.max_tokens).encode())
+        said = tuple(str(sampling.most).encode())
         return [Completion(said, (0.0,) * len(said), False) for _ in requests]
 
 

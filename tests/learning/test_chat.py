@@ -130,7 +130,8 @@ def test_a_template_that_rewrites_earlier_turns_is_reported(tokenizer: Any) -> N
 
 def test_a_template_that_drops_thoughts_keeps_turns_without_one(tokenizer: Any) -> None:
     chat = TemplateChat(with_template(tokenizer, FORGETFUL))
-    assert (chat.prefix_preserving, chat.thinks) == (True, True)
+    assert chat.prefix_preserving
+    assert chat.marks
 
 
 def test_a_template_without_a_system_role_gets_it_in_the_first_message(tokenizer: Any) -> None:
@@ -222,6 +223,18 @@ def test_a_thought_that_the_template_opens_lasts_until_it_is_closed(tokenizer: A
     assert chat.text(ids_of(both, "hm</think>x")) == "x"
 
 
+@pytest.mark.parametrize(("template", "thinking", "opened"), [(KEEPING, "auto", False), (THINKING, "on", True)])
+def test_the_marks_of_a_thought_are_known_by_their_ids(
+    tokenizer: Any, template: str, thinking: str, opened: bool
+) -> None:
+    marks = thinker(tokenizer, template, thinking).marks
+    both = with_template(tokenizer, template, ("<think>", "</think>"))
+    assert marks is not None
+    assert (marks.closing, marks.opened) == (ids_of(both, "</think>"), opened)
+    for lead in ("", "\n", "\n\n"):
+        assert ids_of(both, f"{lead}<think>") in marks.openings
+
+
 def test_where_the_template_knows_no_thoughts_their_marks_are_text(tokenizer: Any) -> None:
     chat = TemplateChat(tokenizer)
     ids = ids_of(tokenizer, "<think>hm</think>x<|end|>")
@@ -231,18 +244,18 @@ def test_where_the_template_knows_no_thoughts_their_marks_are_text(tokenizer: An
 @pytest.mark.parametrize(("thinking", "thinks"), [("auto", False), ("on", True), ("off", False)])
 def test_thinking_turns_the_templates_own_switch(tokenizer: Any, thinking: str, thinks: bool) -> None:
     chat = thinker(tokenizer, THINKING, thinking)
-    assert chat.thinks == thinks
+    assert (chat.marks is not None) == thinks
     assert (chat.first("x")[-1] == tokenizer.convert_tokens_to_ids("<|assistant|>")) != thinks
 
 
 def test_a_template_that_knows_no_thoughts_cannot_be_told_to_think(tokenizer: Any) -> None:
-    assert not TemplateChat(tokenizer, thinking="off").thinks
+    assert TemplateChat(tokenizer, thinking="off").marks is None
     with pytest.raises(PolicyError, match="knows no thoughts"):
         TemplateChat(tokenizer, thinking="on")
 
 
 def test_a_template_that_thinks_and_has_no_switch_cannot_be_told_not_to(tokenizer: Any) -> None:
-    assert thinker(tokenizer).thinks
+    assert thinker(tokenizer).marks
     with pytest.raises(PolicyError, match="no switch"):
         thinker(tokenizer, KEEPING, "off")
 

@@ -23,6 +23,7 @@ from selfplay.game.rollout import Seat, converse
 from selfplay.game.stages import get_stage
 from selfplay.learning.policy.chat import TemplateChat
 from selfplay.learning.policy.errors import PolicyError
+from selfplay.learning.policy.row import Row
 from selfplay.learning.policy.template import MARKS, Template, Thinking, read_template
 from tests.learning.templates import FAMILIES, OURS, end_ids, made, source
 
@@ -202,6 +203,21 @@ def test_a_conversation_grows_exactly_where_the_template_keeps_what_was_said(nam
 @pytest.mark.parametrize("name", knowing(*(mark for pair in MARKS for mark in pair)))
 def test_no_thought_is_shown_to_anybody(name: str) -> None:
     assert hidden(name)
+
+
+@pytest.mark.parametrize("name", knowing(*(mark for pair in MARKS for mark in pair)))
+def test_a_thought_is_counted_from_the_mark_that_opens_it_to_the_one_that_ends_it(name: str) -> None:
+    marks = chat(name).marks
+    if marks is None:
+        pytest.skip("thinks only when it is switched on")
+    turn = played(name, secret=SECRET)["generator"].turns[0]
+    row = Row(0, turn.prompt, 0, Sampling(1.0, 500, 1000, marks), 10_000)
+    for token in turn.ids:
+        row.add(token, 0.0, frozenset())
+    thought = row.limit - 500
+    assert 0 < thought < len(turn.ids)
+    assert chat(name).text(turn.ids[:thought]).strip() == ""
+    assert tokenizer(name).decode(turn.ids[thought:]).strip().startswith(turn.text)
 
 
 def test_the_page_holds_the_table_of_templates() -> None:

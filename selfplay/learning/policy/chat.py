@@ -15,8 +15,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from selfplay.game.players import Marks
 from selfplay.learning.policy.errors import PolicyError
-from selfplay.learning.policy.template import Thinking, read_template
+from selfplay.learning.policy.template import Template, Thinking, read_template
+
+# White space that models write before the mark that opens a thought.
+_LEADS = ("", "\n", "\n\n", " ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +42,8 @@ class TemplateChat:
     def __init__(self, tokenizer: Any, more_ends: Iterable[int] = (), thinking: Thinking = "auto") -> None:
         self._tokenizer = tokenizer
         template = read_template(tokenizer, thinking)
-        self._marks, self._opened = template.marks, template.opened
-        self.thinks, self.prefix_preserving = template.thinks, template.between is not None
+        self._mark_texts, self._opened = template.marks, template.opened
+        self.marks, self.prefix_preserving = self._marks(template), template.between is not None
         if not self.prefix_preserving:
             warnings.warn(
                 "the chat template rewrites earlier turns: each stage is asked in a prompt of its own", stacklevel=2
@@ -70,6 +74,15 @@ class TemplateChat:
     def thought(self, ids: Sequence[int]) -> str:
         return self._heard(ids)[0]
 
+    def _marks(self, template: Template) -> Marks | None:
+        """The marks by which a thought's tokens are counted. They are known by the ids that the tokenizer gives them alone: a
+        closing mark that it merges with its surroundings is not seen, and what follows counts as thought."""
+        if template.marks is None or not template.thinks:
+            return None
+        opening, closing = template.marks
+        openings = frozenset(self._encode(lead + opening) for lead in _LEADS)
+        return Marks(openings, self._encode(closing), template.opened)
+
     def _closed(self, said: Sequence[int]) -> int:
         """How many of the ids that follow a turn the player has written itself: up to the end of turn that it sampled."""
         after = self._between.ids[0] if self._between else ()
@@ -80,9 +93,9 @@ class TemplateChat:
         a mark that opens another thought; without any mark all was said, unless the template had opened a thought."""
         kept = [i for i in ids if i not in self._silent]
         text = self._tokenizer.decode(kept, skip_special_tokens=False, clean_up_tokenization_spaces=False)
-        if self._marks is None:
+        if self._mark_texts is None:
             return "", text
-        opening, closing = self._marks
+        opening, closing = self._mark_texts
         head, closed, tail = text.rpartition(closing)
         if self._opened and not closed:
             return text, ""

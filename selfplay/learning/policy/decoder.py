@@ -89,7 +89,7 @@ class Decoder:
     def _row(self, index: int, request: Request, sampling: Sampling) -> Row:
         """A conversation that fills the model's positions gets an empty, truncated turn: data, not a crash."""
         room = (self._limits.context or len(self._weights.rotations)) - len(request.ids)
-        return Row(index, request.ids, turn_seed(self._seed, request.key), min(sampling.max_tokens, room))
+        return Row(index, request.ids, turn_seed(self._seed, request.key), sampling, room)
 
     def _play(self, rows: list[Row], temperature: float) -> None:
         kv, logits = self._prefill(rows)
@@ -120,7 +120,7 @@ class Decoder:
 
     def _prefill(self, rows: list[Row]) -> tuple[Tensor, Tensor]:
         """Keys and values of the prompts with room for the turns, and the next logits. Equal prompts are fed once."""
-        room = max(len(row.prompt) + row.limit for row in rows)
+        room = max(len(row.prompt) + row.most for row in rows)
         found = {row.prompt: self._cache.find(row.prompt) for row in rows}
         prompts = sorted(found, key=lambda prompt: len(prompt) - found[prompt].length)
         known = [found[prompt].length for prompt in prompts]

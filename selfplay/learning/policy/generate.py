@@ -36,7 +36,7 @@ class GenerateSampler(LiveSampler):
         would fill the context together."""
         longest, most = 0, 0
         for row in left:
-            longest, width = max(longest, row.limit), len(row.prompt)
+            longest, width = max(longest, row.most), len(row.prompt)
             crowded = (most + 1) * width > self._batching.prefill_tokens or width + longest > self._batching.context
             if most and crowded:
                 break
@@ -45,42 +45,55 @@ class GenerateSampler(LiveSampler):
 
     def _play(self, model: Any, rows: list[Row], temperature: float) -> None:
         ids, mask = left_padded([row.prompt for row in rows], model.device)
-        draw = KeyedDraw([row.seed for row in rows], [row.limit for row in rows], temperature, min(self._ends))
+        draw = KeyedDraw(rows, temperature, self._ends)
         model.generate(
             input_ids=ids,
             attention_mask=mask,
             do_sample=False,
             use_cache=True,
-            max_new_tokens=max(row.limit for row in rows),
+            max_new_tokens=max(row.most for row in rows),
             logits_processor=LogitsProcessorList([draw]),
         )
-        for row, tokens, logprobs in zip(rows, *draw.told(), strict=True):
-            for token, logprob in zip(tokens, logprobs, strict=True):
-                if not row.done:
-                    row.add(token, logprob, self._ends)
+        draw.tell()
 
 
 class KeyedDraw(LogitsProcessor):
-    """Draws one token a row and step, and leaves no other. A row at its limit gets `end`, for `generate` to be done with it."""
+    """Draws one token a row and step, and leaves no other. A row at its limit gets an end, for `generate` to be done with it.
 
-    def __init__(self, seeds: Sequence[int], limits: Sequence[int], temperature: float, end: int) -> None:
-        self._seeds, self._limits, self._temperature, self._end = seeds, limits, temperature, end
+    Rows are told at the end, because reading a token waits for the GPU; at each step where thoughts have tokens of their
+    own, because a row's limit is then known by what it has said.
+    """
+
+    def __init__(self, rows: Sequence[Row], temperature: float, ends: frozenset[int]) -> None:
+        self._rows, self._temperature, self._ends = rows, temperature, ends
+        self._seeds = [row.seed for row in rows]
+        self._tells = any(row.sampling.thinks for row in rows)
+        self._step = 0
         self._ids: list[Tensor] = []
         self._logprobs: list[Tensor] = []
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
-        step = len(self._ids)
-        ids_B, logprobs_B = drawn(scores, self._temperature, uniforms(self._seeds, [step] * len(self._seeds)))
+        ids_B, logprobs_B = drawn(scores, self._temperature, uniforms(self._seeds, [self._step] * len(self._seeds)))
         self._ids.append(ids_B)
         self._logprobs.append(logprobs_B)
-        over = [i for i, limit in enumerate(self._limits) if step >= limit]
+        over = [i for i, row in enumerate(self._rows) if self._step >= row.limit]
+        self._step += 1
+        if self._tells:
+            self.tell()
         if over:
             ids_B = ids_B.clone()
-            ids_B[over] = self._end
+            ids_B[over] = min(self._ends)
         return torch.full_like(scores, -torch.inf).scatter_(1, ids_B[:, None], 0.0)
 
-    def told(self) -> tuple[list[list[int]], list[list[float]]]:
-        """Ids and log-probabilities drawn for each row, those after its end too. Raises PolicyError where one is not finite."""
+    def tell(self) -> None:
+        """Gives each row what was drawn for it since the last time. Raises PolicyError where a log-probability is not finite,
+        be it of a token after a row's end."""
+        if not self._ids:
+            return
         ids_BT, logprobs_BT = torch.stack(self._ids, 1), torch.stack(self._logprobs, 1)
         check_finite(logprobs_BT)
-        return ids_BT.tolist(), logprobs_BT.tolist()
+        for row, tokens, logprobs in zip(self._rows, ids_BT.tolist(), logprobs_BT.tolist(), strict=True):
+            for token, logprob in zip(tokens, logprobs, strict=True):
+                if not row.done:
+                    row.add(token, logprob, self._ends)
+        self._ids, self._logprobs = [], []

@@ -79,7 +79,7 @@ class LiveSampler(ABC):
         """Plays the first `size` rows, from their start, and returns how many they were."""
         rows = list(left[:size])
         for row in rows:  # a pass that ran out of memory has left its tokens
-            row.ids, row.logprobs, row.ended = [], [], False
+            row.restart()
         self._play(model, rows, temperature)
         return len(rows)
 
@@ -103,7 +103,7 @@ class LiveSampler(ABC):
 def turn_rows(requests: Sequence[Request], sampling: Sampling, seed: int, context: int) -> list[Row]:
     """A row for each request. One that fills the context may get nothing: an empty, truncated turn is data, not a crash."""
     return [
-        Row(i, each.ids, turn_seed(seed, each.key), min(sampling.max_tokens, context - len(each.ids)))
+        Row(i, each.ids, turn_seed(seed, each.key), sampling, context - len(each.ids))
         for i, each in enumerate(requests)
     ]
 
