@@ -22,6 +22,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from selfplay.config.knobs import hints
+from selfplay.config.values import read
+
 ARMS: dict[str, tuple[str, ...]] = {
     "trained": (),
     "frozen": ("--adversary", "frozen"),
@@ -47,7 +50,15 @@ def flags(arm: str) -> tuple[str, ...]:
     """The command-line flags of an arm."""
     name, _, settings = arm.partition(":")
     pairs = [setting.split("=", 1) for setting in settings.split(",") if setting]
-    return (*ARMS.get(name, ()), *(part for key, value in pairs for part in (f"--{key.replace('_', '-')}", value)))
+    return (*ARMS.get(name, ()), *(part for key, value in pairs for part in _flag(key, value)))
+
+
+def _flag(key: str, value: str) -> tuple[str, ...]:
+    """A key and its value as flags are written: a switch has none."""
+    name = key.replace("_", "-")
+    if hints().get(key) is bool:
+        return (f"--{name}" if read(key, value, bool) else f"--no-{name}",)
+    return (f"--{name}", value)
 
 
 def run(arm: str, seed: int, split: str, folder: Path, extra: Sequence[str]) -> None:
@@ -134,8 +145,9 @@ def _changes(found: dict[tuple[str, int], dict[str, dict[str, Any]]]) -> Iterato
 def _change(runs: Sequence[dict[str, dict[str, Any]]], figure: str) -> str:
     starts = [records["before"][figure]["value"] for records in runs]
     gains = [records["after"][figure]["value"] - start for records, start in zip(runs, starts, strict=True)]
-    gain = statistics.mean(gains)
-    return f"{gain:+.3f} ({min(gains):+.3f} to {max(gains):+.3f}), {gain / statistics.mean(starts):+.0%}"
+    gain, start = statistics.mean(gains), statistics.mean(starts)
+    of_start = f", {gain / start:+.0%}" if start else ""  # few problems may all be missed at the start
+    return f"{gain:+.3f} ({min(gains):+.3f} to {max(gains):+.3f}){of_start}"
 
 
 def _differences(by_arm: dict[str, list[dict[str, Any]]]) -> Iterator[str]:

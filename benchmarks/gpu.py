@@ -1,6 +1,7 @@
 """What a GPU shows and a CPU cannot: every invariant on CUDA with both backends, speed, memory, and the plan against the peak.
 
     python -m benchmarks.gpu                  # everything, 30 minutes at most, each part 9 at most and in a process of its own
+    python -m benchmarks.gpu --minutes 60     # with more time; a part that would begin too late is left out, and it is said
     python -m benchmarks.gpu --part NAME      # one part; --list names them
     python -m benchmarks.gpu --dry-run        # the same on tiny models and this CPU: shows that the benchmark runs
 
@@ -18,14 +19,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-LIMIT = 540  # seconds of a part
+LIMIT, MINUTES = 540, 30  # seconds of a part, and minutes of all
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,7 @@ def main() -> int:
     parser.add_argument("--part", help="run this part alone")
     parser.add_argument("--list", action="store_true", help="print the parts")
     parser.add_argument("--dry-run", action="store_true", help="tiny models on this CPU")
+    parser.add_argument("--minutes", type=float, default=MINUTES, help=f"for all parts together; {MINUTES}")
     parser.add_argument("--folder", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     dry = arguments.dry_run or not _cuda()
@@ -83,7 +85,30 @@ def main() -> int:
         return 0
     print(_heading(dry), flush=True)
     with tempfile.TemporaryDirectory() as folder:
-        return max(_run(part, Path(folder) / part.shape, dry) for part in chosen)
+        return in_time(
+            chosen, lambda part, most: _run(part, Path(folder) / part.shape, dry, most), 60 * arguments.minutes
+        )
+
+
+def in_time(
+    parts: Iterable[Part],
+    run: Callable[[Part, float], int],
+    seconds: float,
+    clock: Callable[[], float] = time.monotonic,
+) -> int:
+    """Runs parts, each with the time that it may take, until all `seconds` are used up. The exit code: 0 where all did well."""
+    end, codes = clock() + seconds, [0]
+    for part in parts:
+        left = end - clock()
+        if left > 0:
+            codes.append(run(part, min(LIMIT, left)))
+        else:
+            print(
+                f"| {part.name} | skipped: the {seconds / 60:g} minutes are over; give --part or more --minutes |",
+                flush=True,
+            )
+            codes.append(1)
+    return max(codes)
 
 
 def _cuda() -> bool:
@@ -104,8 +129,9 @@ def _heading(dry: bool) -> str:
     return f"{where}; {versions}\n\n| part | {' | '.join(COLUMNS)} |\n|---|{'---|' * len(COLUMNS)}"
 
 
-def _run(part: Part, model: Path, dry: bool) -> int:
+def _run(part: Part, model: Path, dry: bool, most: float) -> int:
     """One part in a process of its own: Unsloth changes classes, and memory is counted per process."""
+    end = time.monotonic() + most
     if not model.is_dir():
         from benchmarks.random_models import make
 
@@ -116,9 +142,11 @@ def _run(part: Part, model: Path, dry: bool) -> int:
             torch.cuda.empty_cache()
     words = [sys.executable, "-m", "benchmarks.gpu", "--part", part.name, "--folder", str(model)]
     try:
-        ran = subprocess.run([*words, *["--dry-run"] * dry], capture_output=True, text=True, timeout=LIMIT)
+        ran = subprocess.run(
+            [*words, *["--dry-run"] * dry], capture_output=True, text=True, timeout=max(1.0, end - time.monotonic())
+        )
     except subprocess.TimeoutExpired:
-        print(f"| {part.name} | stopped after {LIMIT} s |", flush=True)
+        print(f"| {part.name} | stopped after {most:.0f} s |", flush=True)
         return 1
     if ran.returncode:
         print(f"| {part.name} | failed: {ran.stderr.strip().splitlines()[-1:]} |", flush=True)

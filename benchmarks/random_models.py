@@ -21,6 +21,7 @@ TINY = ModelShape(64, 128, 2, 4, 2, 16, 1024, True, 4096)
 SHAPES: Mapping[str, tuple[str, ModelShape]] = {
     "tiny": ("qwen2", replace(TINY, qkv_bias=True)),
     "tiny3": ("qwen3", replace(TINY, head_norms=True)),
+    "tiny-llama": ("llama", TINY),
     "0.5b": ("qwen2", USUAL["qwen2.5", "0.5b"]),
     "1.5b": ("qwen2", USUAL["qwen2.5", "1.5b"]),
     "7b": ("qwen2", USUAL["qwen2.5", "7b"]),

@@ -125,12 +125,14 @@ def run(kill: Kill | None, flags: Sequence[str]) -> int:
 
 
 def left(folder: Path) -> dict[str, str]:
-    """Digests of what a run leaves, without the seconds in its metrics."""
+    """Digests of what a run leaves, without the seconds in its metrics and its own name in its bank."""
     lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     timeless = [{name: value for name, value in line.items() if not name.startswith("seconds")} for line in lines]
     files = [folder / "episodes.jsonl", *sorted(folder.glob("adapters/*/adapter_model.safetensors"))]
     held = {str(path.relative_to(folder)): path.read_bytes() for path in files}
     held["metrics.jsonl"] = json.dumps(timeless).encode()
+    bank = folder / "bank.jsonl"
+    held["bank.jsonl"] = bank.read_bytes().replace(str(folder).encode(), b"") if bank.exists() else b""
     return {name: hashlib.sha256(data).hexdigest() for name, data in held.items()}
 
 

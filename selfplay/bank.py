@@ -2,7 +2,7 @@
 
     build     a player hunts wrong programs of your functions, and the strongest small suite of each is kept
     collect   what the episodes of a run hold already: every test that counts and killed something
-    export    a bank as pytest modules that run without this package, or as a problem file
+    export    a bank, or that of a run, as pytest modules that run without this package, or as a problem file
 
 A test generator for people who never train: it needs problems with references. Exit codes: 0 done, 2 bad input.
 """
@@ -26,12 +26,13 @@ if TYPE_CHECKING:
 ABOUT = "Build, collect and export suites of tests that kill wrong programs."
 KEYS = (
     *("seed", "device", "model", "prompts", "problems", "cases_per_turn", "temperature", "max_completion_length"),
+    *("thinking", "thinking_tokens"),
     *("timeout", "memory_mib", "sandbox", "sandbox_workers", "sandbox_min_tier"),
 )
 FORMATS = ("pytest", "jsonl")
 OWN: dict[str, str | Mapping[str, Any]] = {
     "ACTION": {"metavar": "build|collect|export", "help": "What to do."},
-    "FROM": {"metavar": "FROM", "help": "collect: the folder of a run. export: a bank."},
+    "FROM": {"metavar": "FROM", "help": "collect: the folder of a run. export: a bank, or the folder of a run."},
     "player": "build: embedded, base (with --model), a run, RUN@STEP or a folder of adapters. Default: the newest run.",
     "num-samples": {"metavar": "N", "type": int, "help": "build: programs and suites for each problem. Default: 8."},
     "out": {"metavar": "FILE", "help": "The file to write; for pytest modules a folder."},

@@ -19,7 +19,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from selfplay.run.hub import push
 
     def body() -> int:
-        print(push(Path(options.run), options.repository, options.public, options.revision, options.base))
+        run, repo = Path(options.run), options.repository
+        print(push(run, repo, options.public, options.revision, base=options.base, dataset=options.dataset))
         return 0
 
     return run_command("selfplay.hub", body)
@@ -40,6 +41,9 @@ def _parser() -> argparse.ArgumentParser:
     pushing.add_argument("--revision", metavar="BRANCH", help="The branch to push to. Default: main.")
     pushing.add_argument(
         "--base", metavar="NAME", help="The base's name on the hub, where the run had it from a folder."
+    )
+    pushing.add_argument(
+        "--dataset", metavar="NAME", help="The problems' name on the hub, where the run had them from a file."
     )
     return parser
 

@@ -13,7 +13,6 @@ import signal
 import sys
 
 NOTHING_BEGAN = "interrupted before training began; no adapters were saved"
-CUT_OFF = "stopped at once; go on from the last checkpoint with `python -m selfplay.train --resume {run}`"
 
 
 def _leave(*_: object) -> None:
@@ -62,12 +61,13 @@ def train(config: Config | str | Path | None = None, **knobs: Any) -> Result:
 
 
 def _run(config: Config) -> Result:
+    from selfplay.run import ending
     from selfplay.run.folder import RunFolder
     from selfplay.run.live import display
     from selfplay.run.progress import Progress, evaluation_table
     from selfplay.run.recorders import Memory, Watched
 
-    first, unheard = _first(), Memory()
+    first, unheard, run = _first(), Memory(), Path(config.output_dir)
     if first:
         _check(config)
     if config.resume and (done := _finished(config, Progress().say if first else unheard.say)):
@@ -75,7 +75,9 @@ def _run(config: Config) -> Result:
     config = _begun_on(config)
     # A folder that is taken is refused here, before torch is loaded.
     screen = display(config)
-    recorder = Watched(RunFolder(config), screen, *_elsewhere(config, screen.say)) if first else unheard
+    recorder: Any = unheard
+    if first:
+        recorder = Watched(RunFolder(config), screen, *_elsewhere(config, screen.say), ledger=config.ledger)
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     try:
         recorder.say("loading PyTorch")
@@ -84,30 +86,32 @@ def _run(config: Config) -> Result:
         result = _on_all_ranks(config, recorder)
     except BaseException as error:
         if first:
-            _add_what_is_left(config, error)
+            ending.add_what_is_left(run, error)
         raise
     finally:
         recorder.close()
     if first:
-        print(_last_words(config, result, evaluation_table(result.evaluations, screen.width)), flush=True)
+        table = evaluation_table(result.evaluations, screen.width)
+        said = ending.interrupted(run, result.steps) if result.interrupted else ending.done(config, table)
+        print(said, flush=True)
     if result.interrupted and result.stopped_by != signal.SIGINT:
         raise SystemExit(128 + result.stopped_by)
     return result
 
 
 def _finished(config: Config, say: Callable[[str], None]) -> Result | None:
-    """The result of a run that is done already; None where it can go on. Raises CheckpointError where it cannot."""
-    from selfplay.run.checkpoints import to_resume
-    from selfplay.run.folder import ADAPTERS
+    """The result of a resumed run that is done already; None where it can go on. Raises CheckpointError where it cannot."""
+    from selfplay.run import ending
 
-    found = to_resume(config.resume or "")  # the loop says what is wrong with newer ones
-    if found is None or not found.about.finished or not (Path(config.output_dir) / ADAPTERS).is_dir():
+    last = ending.finished(config)
+    if last is None:
         return None
-    say(f"{config.output_dir} is finished: all {found.step} steps are done; adapters: {_adapters(config)}")
+    run = Path(config.output_dir)
+    say(f"{run} is finished: all {last.step} steps are done; adapters: {ending.adapters_of(run)}")
     from selfplay.learning.loop import Result
     from selfplay.learning.state import evaluations_in
 
-    return Result(evaluations_in(found.path), found.step)
+    return Result(evaluations_in(last.path), last.step)
 
 
 def _begun_on(config: Config) -> Config:
@@ -117,21 +121,6 @@ def _begun_on(config: Config) -> Config:
     from selfplay.run.adapters import begun_on
 
     return begun_on(config)
-
-
-def _add_what_is_left(config: Config, error: BaseException) -> None:
-    """Notes to an error: the adapters and the checkpoint that there are. The folder was ours: they are this run's."""
-    from selfplay.run.checkpoints import listed
-
-    run = Path(config.output_dir)
-    if isinstance(error, KeyboardInterrupt):
-        if listed(run):
-            error.add_note(CUT_OFF.format(run=run))
-        return
-    if (run / "adapters").is_dir():
-        error.add_note(f"the adapters as they were are saved in {_adapters(config)}")
-    if made := listed(run):
-        error.add_note(f"the last checkpoint is of step {made[-1].step}: go on with --resume {run}")
 
 
 def _elsewhere(config: Config, say: Callable[[str], None]) -> list[Any]:
@@ -211,22 +200,6 @@ def _hint(config: Config) -> None:
         preset = fitting_preset(found.total_memory / (1 << 30))
         if preset:
             print(HINT.format(name=found.name, preset=preset), flush=True)
-
-
-def _adapters(config: Config) -> str:
-    folder = Path(config.output_dir) / "adapters"
-    return f"{folder / 'generator'} and {folder / 'discriminator'}"
-
-
-def _last_words(config: Config, result: Result, table: str) -> str:
-    folder = Path(config.output_dir)
-    if result.interrupted:
-        saved = f"the adapters are saved in {_adapters(config)}"
-        return f"\ninterrupted after {result.steps} steps; {saved}\ngo on with `python -m selfplay.train --resume {folder}`"
-    records = f"metrics: {folder / 'metrics.jsonl'}"
-    if config.ledger != "off":
-        records += f" · episodes: {folder / 'episodes.jsonl'}"
-    return f"\n{table}\n\nadapters: {_adapters(config)}\n{records}"
 
 
 def main(argv: Sequence[str] | None = None) -> int:

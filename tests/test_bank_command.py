@@ -39,10 +39,15 @@ def test_a_bank_is_built_and_exported(elsewhere: Path, capsys: pytest.CaptureFix
     assert "unknown: left out, it has no reference" in said.err
     [suite] = [json.loads(line) for line in (elsewhere / "bank.jsonl").read_text().splitlines()]
     assert suite["tests"]
-    assert all(set(test) == {"test", "stage", "step", "run", "kills"} for test in suite["tests"])
+    assert all(set(test) == {"test", "stage", "step", "run", "kills", "case"} for test in suite["tests"])
     assert bank.main(["export", "bank.jsonl", "--out", "tests", "--module", "solution"]) == 0
     assert capsys.readouterr().out.split() == ["tests/test_solution.py"]
     assert bank.main(["export", "bank.jsonl", "--format", "jsonl", "--out", "suite.jsonl"]) == 0
+    (elsewhere / "run").mkdir()
+    (elsewhere / "bank.jsonl").rename(elsewhere / "run" / "bank.jsonl")
+    assert bank.main(["export", "run", "--out", "again", "--module", "solution"]) == 0
+    first, again = (elsewhere / folder / "test_solution.py" for folder in ("tests", "again"))
+    assert first.read_bytes() == again.read_bytes()
 
 
 @pytest.mark.parametrize(

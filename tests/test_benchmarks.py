@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 
-from benchmarks import gpu, random_models, resume
+from benchmarks import gpu, random_models, resume, unsloth_cuda_path
 from benchmarks.fuzz import hunt, jobs, smaller
 from benchmarks.fuzz_admission import accepts_all
 from benchmarks.fuzz_guard import Finding
@@ -196,7 +196,45 @@ def test_every_invariant_holds_on_a_gpu(part: gpu.Part) -> None:
 def test_the_parts_on_a_gpu_keep_to_their_limits() -> None:
     assert gpu.LIMIT <= 9 * 60
     assert len({part.name for part in gpu.PARTS}) == len(gpu.PARTS)
-    assert {part.shape for part in (*gpu.PARTS, *gpu.DRY)} <= set(random_models.SHAPES)
+    assert {part.shape for part in (*gpu.PARTS, *gpu.DRY, *unsloth_cuda_path.PARTS)} <= set(random_models.SHAPES)
+
+
+@pytest.mark.unsloth
+@pytest.mark.slow
+def test_unsloths_cuda_path_keeps_every_invariant_in_fp16() -> None:
+    part = unsloth_cuda_path.PARTS[0]  # the command runs the others, some minutes each
+    ran = command("benchmarks.unsloth_cuda_path", "--part", part.name)
+    if ran.stdout.startswith("not run"):
+        pytest.skip(ran.stdout)
+    assert (part.dtype, part.offloads) == ("float16", True)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "| an update that resumes | bit for bit |" in ran.stdout
+
+
+def test_an_invariant_that_does_not_hold_is_marked() -> None:
+    told = unsloth_cuda_path.table(
+        {"one": {"ratio": (True, "1.0")}, "other": {"ratio": (False, "1.2"), "rows": (True, "8")}}
+    )
+    assert told.splitlines()[2:] == ["| ratio | 1.0 | **FAILS** 1.2 |", "| rows |  | 8 |"]
+
+
+def test_a_part_that_would_begin_when_the_time_is_up_is_skipped_and_said(capsys: pytest.CaptureFixture[str]) -> None:
+    now, given = [0.0], list[float]()
+
+    def run(part: gpu.Part, most: float) -> int:
+        given.append(most)
+        now[0] += most
+        return 0
+
+    assert gpu.in_time(gpu.PARTS, run, 60.0 * gpu.MINUTES, lambda: now[0]) == 1
+    assert given == [540, 540, 540, 180]
+    assert capsys.readouterr().out.count("skipped: the 30 minutes are over") == len(gpu.PARTS) - 4
+
+
+def test_a_dry_run_without_time_says_what_it_left_out() -> None:
+    ran = command("benchmarks.gpu", "--dry-run", "--minutes", "0")
+    assert ran.returncode == 1, ran.stderr
+    assert ran.stdout.count("| skipped: the 0 minutes are over") == len(gpu.DRY)
 
 
 def test_the_memory_plan_counts_what_stays_to_the_byte() -> None:
@@ -207,7 +245,9 @@ def test_the_memory_plan_counts_what_stays_to_the_byte() -> None:
 
 
 def test_the_benchmark_of_generation_plays_the_same_turns_by_each_sampler() -> None:
-    ran = command("benchmarks.generation", "--dry-run", "--stages", "4", "--rounds", "1", "--tokens", "8", "--suites", "1")
+    ran = command(
+        "benchmarks.generation", "--dry-run", "--stages", "4", "--rounds", "1", "--tokens", "8", "--suites", "1"
+    )
     assert ran.returncode == 0, ran.stderr
     counted = re.findall(r"(\d+) of (\d+) turns the same", ran.stdout)
     assert len(counted) == 2

@@ -255,10 +255,10 @@ def explained() -> set[str]:
 
 
 def in_general(name: str) -> str:
-    """`loss/generator` as `loss/ROLE`, `refused/syntax` as `refused/REASON`, `valid/3` as `valid/STAGE`."""
-    head, slash, tail = name.partition("/")
-    kind = "ROLE" if tail in ROLES else "STAGE" if tail.isdigit() else "REASON"
-    return f"{head}/{kind}" if slash and head != "seconds" else name
+    """`loss/generator` as `loss/ROLE`, `refused/syntax` as `refused/REASON`, `empty/generator/3` as `empty/ROLE/STAGE`."""
+    head, *tail = name.split("/")
+    kinds = ["ROLE" if each in ROLES else "STAGE" if each.isdigit() else "REASON" for each in tail]
+    return "/".join([head, *kinds]) if head != "seconds" else name
 
 
 def test_every_metric_of_a_step_stands_in_the_glossary(worked: Worked) -> None:

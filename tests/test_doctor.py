@@ -65,6 +65,11 @@ def test_what_needs_no_extra_and_is_absent_stops_the_embedded_run(monkeypatch: p
     assert "trl (trl)" in found("not installed", told).found
 
 
+def test_a_package_that_several_extras_name_is_listed_once() -> None:
+    names = [each.about for each in checks.packages()]
+    assert len(names) == len(set(names))
+
+
 def test_a_version_outside_the_bounds_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks, "installed", lambda package: "99.0")
     assert found("torch", checks.packages()).status == "note"
@@ -166,3 +171,20 @@ def test_a_plan_that_cannot_be_made_is_refused_in_a_sentence(
 ) -> None:
     assert doctor.main(flags) == 2
     assert capsys.readouterr().err.startswith("selfplay.doctor: ")
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"quantization_config": {"quant_method": "awq"}}, "quantised by awq"),
+        ({"architectures": ["BertForMaskedLM"]}, "no causal language model"),
+        ({"model_type": "strange", "auto_map": {"AutoModelForCausalLM": "own.Own"}}, "brings code of its own"),
+    ],
+)
+def test_there_is_no_plan_for_a_model_that_cannot_play(
+    keys: dict[str, object], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sizes = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4}
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "llama", "vocab_size": 300, **sizes, **keys}))
+    assert doctor.main(["--model", str(tmp_path), "--device", "cpu"]) == 2
+    assert said in capsys.readouterr().err

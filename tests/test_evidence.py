@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from benchmarks.evidence import FIGURES, table
+from benchmarks.evidence import FIGURES, flags, table
 
 ESTIMATE = {"value": 0.5, "low": 0.4, "high": 0.6}
 
@@ -50,3 +50,19 @@ def test_without_both_ends_nothing_is_said(tmp_path: Path) -> None:
     write(tmp_path, "none", 0, [True, False])
     write(tmp_path, "trained", 0, [True, False])
     assert closed(tmp_path) == []
+
+
+def test_an_arm_s_settings_are_flags_and_a_switch_takes_no_value() -> None:
+    assert flags("frozen:replay=true,mask_truncated=false,train_problems=64") == (
+        *("--adversary", "frozen", "--replay", "--no-mask-truncated", "--train-problems", "64"),
+    )
+
+
+def test_where_nothing_was_right_at_the_start_no_share_of_it_is_told(tmp_path: Path) -> None:
+    write(tmp_path, "trained", 0, [True])
+    [line] = [line for line in table(tmp_path) if line.startswith("| trained | +")]
+    assert "+0.500 (+0.500 to +0.500), +100%" in line
+    path = tmp_path / "trained.0" / "metrics.jsonl"
+    path.write_text(path.read_text().replace('"value": 0.5', '"value": 0.0'))
+    [line] = [line for line in table(tmp_path) if line.startswith("| trained | +")]
+    assert "%" not in line

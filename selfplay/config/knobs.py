@@ -260,6 +260,12 @@ class Knobs:
         "A problem file (JSONL or a JSON array), or a set of the package: procedural, handwritten, stdio.",
         model="handwritten",
     )
+    train_problems: int | None = knob(
+        None,
+        GAME,
+        "Training problems, the first so many: with few of them problems recur, as --replay needs. none: all of the split.",
+        low=1,
+    )
     problems_per_step: int = knob(
         32,
         GAME,
@@ -282,6 +288,12 @@ class Knobs:
     )
     num_targets: int = knob(4, GAME, "Further programs that a discriminator step's tests are held against (C).", low=0)
     cases_per_turn: int = knob(2, GAME, "Tests asked for per turn; no more than this are paid.", low=1)
+    replay: bool = knob(
+        False,
+        GAME,
+        "Put the tests that killed wrong programs in earlier steps (the run's bank) into the exams of their problems again. "
+        "They act where problems recur: see --train-problems.",
+    )
     temperature: float = knob(
         1.0,
         GAME,

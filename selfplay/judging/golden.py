@@ -16,14 +16,13 @@ from selfplay.box.task import Execution, Task
 from selfplay.cases.calls import call_of
 from selfplay.cases.literal import literal
 from selfplay.cases.values import encode, load
-from selfplay.game.episode import Conversation, Group, Turn, TurnKey
+from selfplay.game.episode import Conversation, Group, Turn
 from selfplay.game.problems import Problem
 from selfplay.judging.judge import Judge
 from selfplay.judging.probes import probe_inputs
 from selfplay.reading import problem_cases
 
 CASES = 20
-STAGE = 5
 _TRIED = 3 * CASES  # inputs; on some the reference raises
 
 
@@ -71,6 +70,6 @@ def _line(problem: Problem, call: str, ran: Execution) -> str:
 
 
 def _conversation(group: Group, text: str) -> Conversation:
-    """What the golden suite 'says': a turn without tokens, so that nothing of it can be trained."""
-    key = TurnKey(group.chains[0].turns[-1].key.step, group.problem.id, "discriminator", 0, STAGE)
+    """What the golden suite 'says' at the last stage played: a turn without tokens, so that nothing of it can be trained."""
+    key = replace(group.chains[0].turns[-1].key, role="discriminator", branch=0)
     return Conversation("discriminator", (Turn(key, (), (), (), text, False, True),))

@@ -16,7 +16,10 @@ from selfplay.config import CARDS, Config
 from selfplay.errors import SelfplayError
 from selfplay.learning.memory import GIB, RESERVE, Precision, Use, fitted, plan, table
 from selfplay.learning.plan import planned_steps
+from selfplay.learning.policy import PolicyError, check_kind
+from selfplay.learning.policy.errors import NO_CUDA
 from selfplay.learning.shapes import ModelShape, ShapeUnknown, from_config, known_config, refuse, shape_of
+from selfplay.learning.thoughts import may_think
 
 Backend = Literal["transformers", "unsloth"]
 SamplerName = Literal["auto", "small", "own", "generate"]
@@ -45,13 +48,15 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Every key settled. `why` has the reason for each that was `auto`."""
+    """Every key settled. `row_tokens`: of the longest conversation that is planned. `why` has the reason for each key that
+    was `auto`."""
 
     backend: Backend
     sampler: SamplerName
     four_bit: bool
     dtype: DType
     checkpointing: bool
+    row_tokens: int
     max_seq_length: int
     rows: int
     prefill_tokens: int
@@ -60,11 +65,12 @@ class Choice:
 
     def facts(self) -> dict[str, Any]:
         """What was taken and why, as it is printed and stands in config.yaml."""
+        cut = self.why.get("max_seq_length")
         return {
             "backend": f"{self.backend}: {self.why['backend']}",
             "base": f"{'4 bit, ' if self.four_bit else ''}{self.dtype}: {self.why['precision']}",
             "gradient_checkpointing": "on" if self.checkpointing else "off",
-            "max_seq_length": self.max_seq_length,
+            "max_seq_length": f"{self.max_seq_length}: {cut}" if cut else self.max_seq_length,
             "generation_rows": f"{self.rows}: {self.why['generation_rows']}",
             "prefill_tokens": self.prefill_tokens,
             **({"kept_between_turns": f"{self.cache_mib} MiB of keys and values"} if self.cache_mib else {}),
@@ -72,9 +78,11 @@ class Choice:
 
 
 def this_machine(device: str) -> Machine:
-    """As PyTorch sees it, or without its GPU where `device` is cpu."""
+    """As PyTorch sees it, or without its GPU where `device` is cpu. Raises PolicyError where it is cuda and there is none."""
     import torch
 
+    if device == "cuda" and not torch.cuda.is_available():
+        raise PolicyError(NO_CUDA)
     bitsandbytes, unsloth = (find_spec(name) is not None for name in ("bitsandbytes", "unsloth"))
     if device == "cpu" or not torch.cuda.is_available():
         return Machine(bitsandbytes=bitsandbytes, unsloth=unsloth)
@@ -90,22 +98,30 @@ def card(preset: str) -> Machine | None:
     return Machine(CARDS[preset], bf16=preset != "t4", bitsandbytes=True, unsloth=True, name=preset)
 
 
-def choose(config: Config, machine: Machine, shape: ModelShape | None) -> Choice:
-    """Raises SelfplayError where what was asked for cannot be had. `shape` None: it is not known, nothing is fitted."""
+def choose(config: Config, machine: Machine, shape: ModelShape | None, thinks: bool = False) -> Choice:
+    """Raises SelfplayError where what was asked for cannot be had. `shape` None: it is not known, nothing is fitted. `thinks`:
+    turns may begin with a thought."""
     backend, because = _backend(config, machine)
     four_bit, dtype, precise = _precision(config, machine)
     context = shape.context if shape else 1 << 30
-    longest = _max_seq_length(config, context)
+    planned = row_tokens(config, thinks)
+    longest = _max_seq_length(config, context, planned)
     choice = Choice(
         backend,
         "generate" if backend == "unsloth" and machine.cuda and config.sampler == "auto" else config.sampler,
         four_bit,
         dtype,
         not config.embedded if config.gradient_checkpointing == "auto" else config.gradient_checkpointing,
+        planned,
         longest,
         ROWS if config.generation_rows == "auto" else config.generation_rows,
         PREFILL if config.prefill_tokens == "auto" else config.prefill_tokens,
-        {"backend": because, "precision": precise, "generation_rows": "as it was set"},
+        {
+            "backend": because,
+            "precision": precise,
+            "generation_rows": "as it was set",
+            **_cut(config, planned, longest),
+        },
     )
     if choice.sampler == "own" and backend == "unsloth" and machine.cuda:
         raise SelfplayError(
@@ -142,7 +158,7 @@ def use(config: Config, choice: Choice, shape: ModelShape) -> Use:
         precision,
         config.lora_rank,
         config.lora_target_modules,
-        min(row_tokens(config), choice.max_seq_length, shape.context),
+        min(choice.row_tokens, choice.max_seq_length, shape.context),
         choice.rows,
         choice.prefill_tokens,
         config.micro_batch_tokens,
@@ -154,16 +170,19 @@ def use(config: Config, choice: Choice, shape: ModelShape) -> Use:
 def memory_plan(config: Config) -> tuple[str, bool]:
     """What a run would take, in lines, and whether it fits: on the preset's card, or on this machine.
 
-    Nothing is loaded and nothing fetched. Raises ShapeUnknown where the model's sizes are not known here, SelfplayError where
-    the embedded player plays: it needs some hundred MiB anywhere.
+    Nothing is loaded and nothing fetched. Raises ShapeUnknown where the model's sizes are not known here or it is none that can
+    play, SelfplayError where the embedded player plays: it needs some hundred MiB anywhere.
     """
     if config.model is None:
         raise SelfplayError("the embedded player fits anywhere; give the --model, or a --preset, to plan for")
     machine = card(config.preset or "") or this_machine(config.device)
+    if found := known_config(config.model):
+        refuse(config.model, found)
+        check_kind(config.model, found)  # asks transformers, which a name alone does not need
     shape = shape_of(config.model)
-    choice = choose(config, machine, shape)
+    choice = choose(config, machine, shape, may_think(config.model, config.thinking))
     taken = "".join(f"  {name.replace('_', ' ')}: {value}\n" for name, value in choice.facts().items())
-    made = plan(shape, use(config, choice, shape))
+    made = plan(shape, replace(use(config, choice, shape), cpu=not machine.cuda))
     text = f"{config.model}\n{taken}{table(made, machine.gib, machine.name)}"
     return text, machine.gib is None or made.fits(machine.gib)
 
@@ -184,20 +203,22 @@ def known_shape(model: str) -> ModelShape | str:
 
 def check_room(config: Config, choice: Choice, shape: ModelShape, machine: Machine) -> str:
     """The memory plan in lines. Raises SelfplayError where not even what stays fits: then loading is of no use."""
-    made = plan(shape, use(config, choice, shape))
+    made = plan(shape, replace(use(config, choice, shape), cpu=not machine.cuda))
     lines = table(made, machine.gib, machine.name)
     if machine.gib is not None and sum(made.stays.values()) > machine.gib * GIB:
         raise SelfplayError(f"{config.model} does not fit on {machine.name}\n{lines}")
     return lines
 
 
-def row_tokens(config: Config) -> int:
-    """The discriminator's conversation: at each stage it reads a turn and writes one."""
+def row_tokens(config: Config, thinks: bool = False) -> int:
+    """The discriminator's conversation: at each stage it reads a turn and writes one. A thought is counted once, since the turn
+    after it is asked in a prompt of its own."""
     stages = len(planned_steps(config)[0].played)
-    return PROBLEM_TOKENS + stages * (TURN_TOKENS + 2 * config.max_completion_length)
+    said = PROBLEM_TOKENS + stages * (TURN_TOKENS + 2 * config.max_completion_length)
+    return said + (config.thinking_tokens if thinks else 0)
 
 
-def _max_seq_length(config: Config, context: int) -> int:
+def _max_seq_length(config: Config, context: int, planned: int) -> int:
     if config.max_completion_length >= context:
         raise SelfplayError(
             f"max_completion_length is {config.max_completion_length}, the model can attend to {context} tokens in all: not "
@@ -206,12 +227,23 @@ def _max_seq_length(config: Config, context: int) -> int:
     if config.max_seq_length == "auto" and config.embedded:
         return context
     if config.max_seq_length == "auto":
-        return min(context, -int(-row_tokens(config) * SLACK // 1024) * 1024)
+        return min(context, -int(-planned * SLACK // 1024) * 1024)
     if config.max_seq_length > context:
         raise SelfplayError(
             f"max_seq_length is {config.max_seq_length}, the model can attend to {context} tokens: give that or less"
         )
     return config.max_seq_length
+
+
+def _cut(config: Config, planned: int, longest: int) -> dict[str, str]:
+    """What to say where the planned conversations are longer than a row may be."""
+    if config.embedded or planned <= longest:
+        return {}
+    thinks = planned > row_tokens(config)
+    return {
+        "max_seq_length": f"conversations may come to {planned:,}, and what is beyond is cut off; lower --max-completion-length"
+        f"{' or --thinking-tokens' if thinks else ''}, or choose a --model that can attend to more"
+    }
 
 
 def _backend(config: Config, machine: Machine) -> tuple[Backend, str]:

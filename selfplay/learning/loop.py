@@ -32,6 +32,7 @@ from selfplay.learning.update import UpdateStats, clipped_update, update_metrics
 from selfplay.match.counts import Counts, merged, step_counts
 from selfplay.match.examine import examine
 from selfplay.match.ledger import records
+from selfplay.match.livebank import banked, replayed
 from selfplay.match.record import Match
 from selfplay.match.score import score
 from selfplay.match.show import sample_text
@@ -134,8 +135,9 @@ def train_step(run: Run, step: Step) -> None:
     clock.lap("play")
     dependent = run.judge.order_dependent
     # Mutants are targets for suites: a generator's step pays programs, and would run them for nothing.
-    bank = run.bank if step.trains("discriminator") else None
-    matches = score(examine(groups, step, run.judge, run.config.cases_per_turn, bank), run.rule)
+    mutants = run.bank if step.trains("discriminator") else None
+    replay = replayed(state.bank) if run.config.replay and step.trains("generator") else {}
+    matches = score(examine(groups, step, run.judge, run.config.cases_per_turn, mutants, replay), run.rule)
     clock.lap("judge")
     # Before the update: the prefixes were sampled with the weights that are about to move.
     relief = update_relief(state.micro_batch_tokens, run.recorder)
@@ -155,9 +157,10 @@ def train_step(run: Run, step: Step) -> None:
     state.micro_batch_tokens = relief.size
     clock.lap("update")
     counts = step_counts(matches, drifted, run.judge.order_dependent - dependent) + taught(credits)
+    found = run.ranks.gather(banked(state.bank, matches, run.config.output_dir))  # a problem is one rank's
     state.ahead()
     metrics = _record(run, step, matches, counts, stats, clock)
-    state.step_done(running, skipped, metrics)
+    state.step_done(running, skipped, found, metrics)
 
 
 def _count_skipped(run: Run, role: Role, stats: UpdateStats, skipped: Mapping[Role, int]) -> Mapping[Role, int]:

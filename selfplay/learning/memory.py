@@ -21,7 +21,6 @@ GIB = 1 << 30
 RESERVE = 1.0  # GiB for CUDA's context, its libraries and fragmentation: assumed, not measured
 ROWS = (128, 64, 32, 16, 8, 4, 2, 1)  # conversations sampled at once, tried in this order
 _LOGITS = 1 << 24  # entries of logits that the update holds at once (policy/logprobs.py)
-_BACKWARD = 1.75  # fp32 copies of an MLP's inner states that a layer's backward pass adds to what was kept: measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +28,7 @@ class Use:
     """What a run does with its model. `row_tokens`: the longest conversation. `rows`: how many are sampled at once.
 
     `prefill_tokens` are fed at once, or one row if that is longer; `micro_batch_tokens` likewise in the update. `cache_mib` of
-    keys and values are kept between turns.
+    keys and values are kept between turns. `cpu`: it computes on one, whose kernels take copies that a GPU's do not.
     """
 
     precision: Precision
@@ -41,6 +40,7 @@ class Use:
     micro_batch_tokens: int
     checkpointing: bool
     cache_mib: int = 0
+    cpu: bool = False
 
     @property
     def wide(self) -> int:
@@ -100,20 +100,26 @@ def _unpacked(shape: ModelShape, use: Use) -> int:
 
 
 def _sampling(shape: ModelShape, use: Use) -> dict[str, int]:
-    """Keys and values of the largest batch, all conversations at their longest, and the larger of the two passes.
+    """Keys and values of the largest batch, all conversations at their longest, and the largest of what comes on top.
 
-    Feeding prompts: an MLP's inner states of one layer, 16 bytes each because the adapter's branch computes in fp32.
-    A token each: one layer's keys and values as wide as the queries, which grouped attention under a mask asks for, and
-    five copies of the logits, one of them in fp64.
+    Feeding prompts: at the end of a layer four states, and of its MLP two inner states as wide as the base computes and two
+    in fp32, which the adapter's branch computes in. Putting chunks together: five tensors of one layer, keys or values.
+    A token each: one layer's keys while they grow; or keys and values as wide as the queries, which grouped attention under
+    a mask asks for; or the logits, their logarithms and probabilities, and twice the sums of these in fp64.
     """
     batch, wide = use.rows * use.row_tokens, use.wide
     fed = max(use.prefill_tokens, use.row_tokens)
-    cache = 2 * shape.layers * shape.keys * wide * batch
-    prompts = fed * (16 * shape.intermediate + (3 * wide + 4) * shape.hidden)
+    keys = shape.keys * wide * batch
+    cast = 4 if wide == 2 else 0  # the state that the adapter's branch reads, in fp32
+    added = 4 if wide == 2 and use.cpu else 0  # PyTorch on a CPU adds 16 bit to fp32 by way of an fp32 copy
+    prompts = fed * ((2 * wide + 2 * 4 + added) * shape.intermediate + (4 * wide + cast) * shape.hidden)
+    joined = 5 * keys if batch > fed else 0
     grouped = 2 * shape.queries * wide * batch if shape.heads != shape.kv_heads else 0
-    drawing = use.rows * shape.vocabulary * (wide + 20)
-    tokens = shape.keys * wide * batch + max(grouped, drawing)
-    return {"keys and values": cache, "one pass": max(prompts, tokens) + _unpacked(shape, use)}
+    drawing = use.rows * shape.vocabulary * (wide + 4 + 4 + 2 * 8)
+    return {
+        "keys and values": 2 * shape.layers * keys,
+        "one pass": max(prompts + _unpacked(shape, use), joined, keys, grouped, drawing),
+    }
 
 
 def _update(shape: ModelShape, use: Use, lora: int) -> dict[str, int]:
@@ -133,7 +139,8 @@ def _pass(shape: ModelShape, use: Use, tokens: int, alone: bool) -> dict[str, in
     layer = tokens * _kept(shape, use, alone) + (0 if alone else tokens * (tokens // 2) * use.wide)
     states = tokens * shape.hidden * use.wide
     kept = shape.layers * (states if use.checkpointing else layer)
-    backward = int(_BACKWARD * 4 * shape.intermediate * tokens) + (layer if use.checkpointing else 0)
+    # The gradient of an MLP's inner states takes three of them, when one of those that were kept is gone.
+    backward = 2 * use.wide * shape.intermediate * tokens + (layer if use.checkpointing else 0)
     logits = 3 * 4 * min(_LOGITS, tokens * shape.vocabulary)
     return {
         "activations kept": kept + 2 * states,

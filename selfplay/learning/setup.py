@@ -30,6 +30,7 @@ from selfplay.learning.ranks import Ranks
 from selfplay.learning.references import check_references
 from selfplay.learning.shapes import ModelShape
 from selfplay.learning.state import State
+from selfplay.learning.thoughts import may_think
 from selfplay.learning.update import UpdateSettings
 from selfplay.match.ledger import NO_LEDGER
 from selfplay.mutation.bank import MutantBank
@@ -155,7 +156,9 @@ def open_player(config: Config, told: Listener = NOBODY) -> Policy:
     machine = this_machine(config.device)
     known = None if config.model is None else known_shape(config.model)
     shape = known if isinstance(known, ModelShape) else None
-    choice = choose(config, machine, shape)
+    choice = choose(
+        config, machine, shape, config.model is not None and may_think(config.model, config.thinking, fetch=True)
+    )
     told.about(**choice.facts())
     told.say(check_room(config, choice, shape, machine) if shape else str(known))
     settings = PolicySettings(
@@ -237,6 +240,7 @@ def open_problems(
         classes = known_classes(problems, judge, ranks or Ranks(), say)
         shares: dict[str, float] = dict(zip(SPLITS, CLASS_SHARES, strict=True))
         splits = split_by_class(problems, lambda p: classes[p.id], shares, seed=0)
+    splits["train"] = splits["train"][: config.train_problems]
     counts = ", ".join(f"{len(own)} {name}" for name, own in splits.items())
     if not splits["train"]:
         raise SelfplayError(f"{config.problems} leaves no problem to train on ({counts}); give more problems")

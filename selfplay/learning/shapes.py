@@ -125,35 +125,41 @@ def known_config(model: str | Path, fetch: bool = False) -> dict[str, Any] | Non
     `fetch`: of a hub name get it, if it is not there. Raises ShapeUnknown where a folder holds none, where it cannot be
     read, or where the hub does not give it.
     """
+    file = known_file(model, "config.json", fetch)
+    if file is None and Path(model).is_dir():
+        raise ShapeUnknown(f"{model} holds no config.json; give the folder of a model, or a hub name")
+    return None if file is None else read_table(file)
+
+
+def known_file(model: str | Path, name: str, fetch: bool = False) -> Path | None:
+    """A file of a folder or in the hub's local cache; None where there is none. `fetch` and errors as above."""
     if Path(model).is_dir():
-        file = Path(model) / "config.json"
-        if not file.is_file():
-            raise ShapeUnknown(f"{model} holds no config.json; give the folder of a model, or a hub name")
-        return _read(file)
+        return file if (file := Path(model) / name).is_file() else None
     from huggingface_hub import hf_hub_download, try_to_load_from_cache
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
     try:
-        found = try_to_load_from_cache(str(model), "config.json")
-        if not isinstance(found, str) and fetch:
-            found = hf_hub_download(str(model), "config.json")
+        found = try_to_load_from_cache(str(model), name)
+        if found is None and fetch:
+            found = hf_hub_download(str(model), name)
     except HFValidationError:
         if fetch:
             raise ShapeUnknown(f"{model} is neither a folder nor a hub name such as Qwen/Qwen3-4B") from None
         return None
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
         raise ShapeUnknown(
-            f"{model} is no folder here, and the hub did not give its config.json ({_first_line(error)}); look at the name, at "
+            f"{model} is no folder here, and the hub did not give its {name} ({_first_line(error)}); look at the name, at "
             "the network, and for a private or gated model at `hf auth login`"
         ) from None
-    return _read(Path(found)) if isinstance(found, str) else None
+    return Path(found) if isinstance(found, str) else None
 
 
 def _first_line(error: Exception) -> str:
     return str(error).strip().partition("\n")[0].rstrip(".")
 
 
-def _read(file: Path) -> dict[str, Any]:
+def read_table(file: Path) -> dict[str, Any]:
+    """A JSON object. Raises ShapeUnknown where it cannot be read or is none."""
     try:
         config = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -168,7 +174,10 @@ def refuse(model: str | Path, config: Mapping[str, Any]) -> None:
     makes = [str(each) for each in config.get("architectures") or ()]
     if makes and not any(each.endswith(_WRITERS) for each in makes):
         raise ShapeUnknown(f"{model} is a {', '.join(makes)}, no causal language model; choose one that writes text")
-    method = (config.get("quantization_config") or {}).get("quant_method", "bitsandbytes")
+    quantised = config.get("quantization_config") or {}
+    method = quantised.get("quant_method", "bitsandbytes")
+    if quantised.get("load_in_8bit"):
+        method += " to 8 bit"
     if method != "bitsandbytes":
         raise ShapeUnknown(
             f"{model} is quantised by {method}, which adapters here do not train on; choose the unquantised model, which is "

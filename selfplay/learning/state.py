@@ -2,6 +2,7 @@
 
     RUN/checkpoints/8/adapters/      both adapters, as PEFT reads them: a checkpoint can be played from
     RUN/checkpoints/8/tensors.pt     adapters and optimizers bit for bit, and the adapters as they were when the stage began
+    RUN/checkpoints/8/bank.jsonl     the tests that killed something, as `selfplay.bank` reads them; none without any
     RUN/checkpoints/8/state.json     the rest
 
 It is the same on every rank, so the first writes it and each reads it. Random numbers are no state: they are keyed by step
@@ -30,8 +31,10 @@ from selfplay.learning.drift import Drift
 from selfplay.learning.policy import Policy
 from selfplay.match.evaluate import Measured, Opponent
 from selfplay.match.ledger import chain_from_json, chain_to_json
+from selfplay.match.livebank import Bank, suite_from_json
+from selfplay.run.bankfile import bank_lines, read_bank
 from selfplay.run.checkpoints import About
-from selfplay.run.folder import versions
+from selfplay.run.folder import BANK, versions
 
 SCHEMA = 1
 TENSORS, JSON = "tensors.pt", "state.json"
@@ -46,8 +49,8 @@ class State:
     `opponent`: what the untrained player did, once it is recorded. `evaluations`: those that are made; `measured`: what
     `before` measured, for the change since. `paid`: whether any reward was not 0. `skipped`: a role's updates in a row whose
     gradient was not finite. `micro_batch_tokens`: padded tokens of a forward and backward. `scores`: of the present weights,
-    by what a best checkpoint can be chosen by. `parts`: what later parts keep, by name, as JSON. `begun`: whether an update
-    was tried, from where on there is something to lose.
+    by what a best checkpoint can be chosen by. `bank`: the tests so far that killed something. `begun`: whether an update was
+    tried, from where on there is something to lose.
     """
 
     policy: Policy
@@ -63,7 +66,7 @@ class State:
     skipped: Mapping[Role, int] = field(default_factory=dict)
     micro_batch_tokens: int = 0
     scores: Mapping[str, float | None] = field(default_factory=dict)
-    parts: dict[str, Any] = field(default_factory=dict)
+    bank: Bank = field(default_factory=dict)
     begun: bool = False
     _moves: Mapping[Role, int] = field(default_factory=dict)  # of the policy when the last step was done
 
@@ -96,10 +99,17 @@ class State:
     def finished(self) -> bool:
         return self.done == len(self.plan) and not self.due
 
-    def step_done(self, running: RunningMeans, skipped: Mapping[Role, int], metrics: Mapping[str, Any]) -> None:
-        """Takes in what a step leaves, all of it at once: a step that was cut off has left nothing."""
+    def step_done(
+        self, running: RunningMeans, skipped: Mapping[Role, int], found: Sequence[Bank], metrics: Mapping[str, Any]
+    ) -> None:
+        """Takes in what a step leaves, all of it at once: a step that was cut off has left nothing.
+
+        `found`: for each rank the suites of the bank that its matches changed.
+        """
         self.done += 1
         self.running, self.skipped = running, skipped
+        for own in found:
+            self.bank = {**self.bank, **own}
         self.paid |= any(metrics.get(f"reward/{role}") for role in ROLES)
         self.scores = {PROTOTYPE: prototype_score(metrics)}
         self._moves = dict(self.policy.moves)
@@ -132,6 +142,8 @@ class State:
         (folder / TENSORS).write_bytes(packed.getbuffer())
         with open(folder / JSON, "w", encoding="utf-8") as file:
             json.dump(self._told(), file)
+        if self.bank:  # in one order, however many processes found it
+            (folder / BANK).write_text(bank_lines(self.bank[name] for name in sorted(self.bank)), encoding="utf-8")
 
     def load(self, folder: Path) -> Mapping[str, str]:
         """Puts back what `save` wrote, and returns the versions that wrote it.
@@ -148,7 +160,9 @@ class State:
         self.policy.load_state(tensors["trainer"])
         self.drift = Drift(told["drift_stage"], tensors["anchor"])
         self.done, self.paid, self.skipped, self.begun = told["done"], told["paid"], told["skipped"], True
-        self.micro_batch_tokens, self.scores, self.parts = told["micro_batch_tokens"], told["scores"], told["parts"]
+        self.micro_batch_tokens, self.scores = told["micro_batch_tokens"], told["scores"]
+        held = read_bank(folder / BANK) if (folder / BANK).exists() else []
+        self.bank = {suite["id"]: suite_from_json(suite) for suite in held}
         means = {(role, stage): mean for role, stage, mean in told["running"]["means"]}
         self.running = RunningMeans(MappingProxyType(means), told["running"]["decay"])
         self.evaluations = told["evaluations"]
@@ -174,7 +188,6 @@ class State:
             "skipped": dict(self.skipped),
             "micro_batch_tokens": self.micro_batch_tokens,
             "scores": dict(self.scores),
-            "parts": self.parts,
         }
 
 

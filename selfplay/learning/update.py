@@ -23,7 +23,7 @@ from torch import Tensor
 
 from selfplay.game.episode import Role
 from selfplay.learning.policy import NOBODY, Listener, Policy, PolicyError, Relief
-from selfplay.learning.policy.protocol import Bounds, Trainer
+from selfplay.learning.policy.protocol import Bounds, Snapshot, Trainer
 from selfplay.learning.ranks import Ranks
 from selfplay.learning.samples import Batch, Sample, micro_batches
 
@@ -64,6 +64,7 @@ class UpdateStats:
 
     Loss, entropy and gap are the first inner step's, kl and `grad_norm` (before clipping) the last's; `clip_share` and
     `ratio_max` cover all inner steps. `skipped`: whether a gradient was not finite, which ends the update where it is.
+    `moved`: length of the way that the adapter went.
     """
 
     loss: float
@@ -77,6 +78,7 @@ class UpdateStats:
     logprob_gap_max: float
     seconds: float
     skipped: int = 0
+    moved: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +135,7 @@ def clipped_update(
     started = time.perf_counter()
     ranks, trainer = ranks or Ranks(), policy.trainer
     relief = relief or update_relief(settings.micro_batch_tokens)
+    before = trainer.snapshot(role)
     passes: list[list[_Pass]] = []  # of each inner step
     steps, norm, skipped = [], 0.0, False
     for iteration in range(settings.num_iterations):
@@ -151,7 +154,8 @@ def clipped_update(
         norm = policy.step(role, gradient_D, settings.max_grad_norm)
         steps.append(total)
     peaks = _peaks([each for own in passes for each in own], ranks)
-    return replace(_stats(steps, *peaks, norm, time.perf_counter() - started), skipped=int(skipped))
+    stats = _stats(steps, *peaks, norm, time.perf_counter() - started)
+    return replace(stats, skipped=int(skipped), moved=_distance(before, trainer.snapshot(role)))
 
 
 def update_relief(tokens: int, told: Listener = NOBODY) -> Relief:
@@ -267,6 +271,12 @@ def _base_logprobs(trainer: Trainer, batch: Batch, settings: UpdateSettings) -> 
     return trainer.logprobs(None, batch, settings.temperature)[0] if settings.beta else None
 
 
+def _distance(before: Snapshot, after: Snapshot) -> float:
+    """Between the weights as they were and as they are, all of them as one vector."""
+    parts = [(weights - before[name]).double().square().sum() for name, weights in after.items()]
+    return math.sqrt(float(torch.stack(parts).sum())) if parts else 0.0
+
+
 def _finite(total: _Tally, gradient_D: Tensor) -> bool:
     return all(map(math.isfinite, astuple(total))) and bool(gradient_D.isfinite().all())
 
@@ -310,7 +320,7 @@ def update_metrics(stats: Mapping[Role, UpdateStats]) -> dict[str, Any]:
     """The metrics of a step's updates: the last one's by name and, where both roles were trained, each role's."""
     names = (
         *("loss", "clip_share", "ratio_max", "kl", "grad_norm"),
-        *("tokens", "entropy", "logprob_gap", "logprob_gap_max", "skipped"),
+        *("tokens", "entropy", "logprob_gap", "logprob_gap_max", "skipped", "moved"),
     )
     by_role = {f"{name}/{role}": getattr(own, name) for role, own in stats.items() for name in names}
     last = list(stats.values())[-1:]

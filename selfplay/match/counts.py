@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from selfplay.game.episode import ROLES
 from selfplay.game.rewards.outcomes import ProgramOutcome, SuiteOutcome, Verdict, known, lost
 from selfplay.match.record import Match, Suite
 from selfplay.match.score import program_outcome, suite_outcomes
@@ -68,7 +69,7 @@ def _of_match(match: Match) -> Counts:
     suites = suite_outcomes(match)
     own: list[Verdict] = [verdict for each in programs for verdict in each.baseline]
     exam: list[Verdict] = [verdict for each in programs for verdict in (*each.baseline, *each.exam)]
-    turns = [turn for role in ("generator", "discriminator") for c in match.conversations(role) for turn in c.turns]
+    turns = [turn for role in ROLES for c in match.conversations(role) for turn in c.turns]
     targets = range(sum(1 for _ in match.wrong()))
     killed = [any(case.valid and case.killed[target] for case in suite.cases) for suite in suites for target in targets]
     shares = {
@@ -82,7 +83,7 @@ def _of_match(match: Match) -> Counts:
         "kills": _share(killed),
         "bug_catch_rate": _bugs_caught(suites),
     }
-    counts = Counts(shares | _pass_rates(programs), {"masked": exam.count("infra_error")})
+    counts = Counts(shares | _pass_rates(programs) | _empty(match), {"masked": exam.count("infra_error")})
     own_cases = {case.key for case in match.baseline}
     chained = [_by_stage(suite, outcome, own_cases) for suite, outcome in zip(match.suites, suites, strict=True)]
     return merged([counts, *map(_of_suite, match.suites), *chained])
@@ -97,6 +98,15 @@ def _pass_rates(programs: Sequence[ProgramOutcome]) -> dict[str, Share]:
     }
     faced = {name: [known(verdicts(program)) for program in programs] for name, verdicts in sides.items()}
     return {name: _share([own.count("passed") / len(own) for own in every if own]) for name, every in faced.items()}
+
+
+def _empty(match: Match) -> dict[str, Share]:
+    """Turns without text, of a role's turns at a stage; one that branches share counts once."""
+    turns = {id(turn): turn for role in ROLES for c in match.conversations(role) for turn in c.turns}
+    found: dict[str, list[bool]] = {}
+    for turn in turns.values():
+        found.setdefault(f"empty/{turn.key.role}/{turn.stage}", []).append(not turn.text.strip())
+    return {name: _share(empty) for name, empty in found.items()}
 
 
 def _bugs_caught(suites: Sequence[SuiteOutcome]) -> Share:

@@ -8,8 +8,9 @@ a right program remembers. Nothing here pays anybody: rewards are computed from 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from selfplay.cases.case import Case
 from selfplay.game.episode import Conversation, Group
@@ -26,7 +27,7 @@ from selfplay.reading import problem_cases
 class Submission:
     """What one problem brings to the exam: conversations, and the targets that its cases are held against.
 
-    `reads` numbers each suite's chain, -1 for `outside`.
+    `reads` numbers each suite's chain, -1 for `outside`. `replay`: cases that count whoever writes them.
     """
 
     problem: Problem
@@ -35,16 +36,30 @@ class Submission:
     reads: Sequence[int]
     targets: tuple[Target, ...] = ()
     outside: Chain | None = None
+    replay: Sequence[Case] = ()
 
 
 def examine(
-    groups: Sequence[Group], step: Step, judge: Judge, asked: int, bank: MutantBank | None = None
+    groups: Sequence[Group],
+    step: Step,
+    judge: Judge,
+    asked: int,
+    bank: MutantBank | None = None,
+    replay: Mapping[str, Sequence[Case]] = MappingProxyType({}),
 ) -> list[Match]:
-    """Judge every group of a step; with a `bank`, the mutants of each reference are targets as well."""
+    """Judge every group of a step; with a `bank`, the mutants of each reference are targets as well.
+
+    `replay`: by problem, cases that were admitted earlier and are part of its exam again.
+    """
     mutants = bank.mutants([group.problem for group in groups], judge) if bank else [()] * len(groups)
     submissions = [
         Submission(
-            each.problem, each.chains, each.suites, each.reads, tuple(Target("paid", source) for source in wrong)
+            each.problem,
+            each.chains,
+            each.suites,
+            each.reads,
+            tuple(Target("paid", source) for source in wrong),
+            replay=replay.get(each.problem.id, ()),
         )
         for each, wrong in zip(groups, mutants, strict=True)
     ]
@@ -83,13 +98,14 @@ def _laid(
         for chain in submission.chains
     )
     baseline = problem_cases(problem, "baseline").cases
+    admitted = (case for suite in suites for case in suite.admitted)
     cases: dict[object, Case] = {}
-    for case in (
-        *baseline,
-        *(case for suite in suites for case in suite.admitted),
-        *(case for suite in suites for case in suite.cases),
-    ):
-        cases.setdefault(case.key, case)
+    lengths: list[int] = []
+    for kind in (baseline, admitted, submission.replay, (case for suite in suites for case in suite.cases)):
+        for case in kind:
+            cases.setdefault(case.key, case)
+        lengths.append(len(cases))
+    own, of_suites, counting, _ = lengths
     return Match(
         replace(problem, hidden_tests=()),
         step,
@@ -97,9 +113,10 @@ def _laid(
         chains,
         suites,
         tuple(cases.values()),
-        len({case.key for case in baseline}),
+        own,
         targets=submission.targets,
         outside=submission.outside,
+        replayed=counting - of_suites,
     )
 
 
@@ -107,20 +124,16 @@ def _outside(match: Match) -> tuple[Chain, ...]:
     return () if match.outside is None else (match.outside,)
 
 
-def _counting(match: Match) -> tuple[Case, ...]:
-    return tuple({case.key: case for case in (*match.baseline, *match.admitted)}.values())
-
-
 def _job(match: Match, sources: Sequence[str], everything: bool = False) -> Job:
-    """What programs face: the cases that count, and with `everything` the others after them."""
-    counting = _counting(match)
+    """What programs face: what counts without the bank; with `everything` what is replayed too and, after it, the rest."""
+    counting = (*match.of_suites, *(match.replay if everything else ()))
     after = match.cases[len(counting) :] if everything else ()
     secret = tuple(target.source for target in match.targets if target.origin in ("paid", "kept"))
     return Job(match.problem.entry_point, tuple(sources), counting, match.problem.imports, secret, after)
 
 
 def _with_verdicts(match: Match, own: Matrix, wrong: Matrix) -> Match:
-    rest = (None,) * (len(match.cases) - len(_counting(match)))
+    rest = (None,) * (len(match.cases) - len(match.of_suites))
     targets = tuple(
         replace(target, verdicts=(*row, *rest)) for target, row in zip(match.targets, wrong.verdicts, strict=True)
     )

@@ -68,8 +68,9 @@ def to_json(match: Match, tokens: bool = True) -> dict[str, Any]:
         ],
         "suites": [_suite(suite, match, turns) for suite in match.suites],
         "turns": [_turn(turn) | ({} if tokens else {name: [] for name in _TOKENS}) for turn in turns.values],
-        "cases": [_case(case) for case in match.cases],
+        "cases": [case_to_json(case) for case in match.cases],
         "own": match.own,
+        "replayed": match.replayed,
         "programs": [list(row) for row in match.programs],
         "targets": [
             {"origin": each.origin, "code": each.source, "verdicts": list(each.verdicts)} for each in match.targets
@@ -84,6 +85,7 @@ def from_json(record: Mapping[str, Any]) -> Match:
             f"a record of schema {ascii(record.get('schema'))[:40]}, where {SCHEMA} is read; use the version of selfplay that "
             "wrote it, which config.yaml names"
         )
+    record = {"replayed": 0, **record}  # ledgers of runs that knew no replay lack it
     flaw = flaw_of(record)
     if flaw:
         raise LedgerError(f"not the record of a match: {flaw}")
@@ -92,7 +94,7 @@ def from_json(record: Mapping[str, Any]) -> Match:
 
 def _match(record: Mapping[str, Any]) -> Match:
     turns = [_turn_of(turn) for turn in record["turns"]]
-    cases = tuple(_case_of(case) for case in record["cases"])
+    cases = tuple(case_from_json(case) for case in record["cases"])
     step = record["step"]
     outside = [_chain_of(chain, turns) for chain in record["outside"]]
     return Match(
@@ -107,6 +109,7 @@ def _match(record: Mapping[str, Any]) -> Match:
         targets=tuple(Target(each["origin"], each["code"], tuple(each["verdicts"])) for each in record["targets"]),
         outside=outside[0] if outside else None,
         outside_verdicts=tuple(record["outside"][0]["verdicts"]) if outside else (),
+        replayed=record["replayed"],
     )
 
 
@@ -236,7 +239,8 @@ def chain_from_json(record: Mapping[str, Any]) -> Chain:
 # ---- cases and suites ----
 
 
-def _case(case: Case) -> dict[str, Any]:
+def case_to_json(case: Case) -> dict[str, Any]:
+    """A case by itself."""
     return {
         "name": case.name,
         "source": case.source,
@@ -250,7 +254,8 @@ def _case(case: Case) -> dict[str, Any]:
     }
 
 
-def _case_of(record: Mapping[str, Any]) -> Case:
+def case_from_json(record: Mapping[str, Any]) -> Case:
+    """The case that `case_to_json` wrote."""
     return Case(
         record["name"],
         record["source"],

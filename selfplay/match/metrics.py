@@ -83,7 +83,7 @@ def _best_of(played: Played, right: Sequence[bool]) -> Iterator[tuple[str, Count
 
 def _own(match: Match) -> Iterator[tuple[str, Counted]]:
     """The prototype's figures: the player's programs on its own tests."""
-    counting = (*match.baseline, *match.admitted)
+    counting = match.counting
     shares = [share for row in match.programs for share in _shares(match.on(row, counting))]
     yield "average_test_pass_rate", (sum(shares), len(shares))
     faced = [match.on(match.programs[suite.reads], suite.admitted) for suite in match.suites]

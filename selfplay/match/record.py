@@ -1,8 +1,8 @@
 """The match: one problem's group, played and judged. Everything that is made of a group is made of this value.
 
-Cases stand in one list: the problem's own first, then those that some suite got admitted, then the well-formed rest. Every
-target (a program of the group, or a wrong program that cases are held against) has one verdict for each of them, None
-where it did not run it: mutants run what counts and nothing else.
+Cases stand in one list: the problem's own first, then those that some suite got admitted, then those that are replayed from
+the run's bank, then the well-formed rest. Every target (a program of the group, or a wrong program that cases are held
+against) has one verdict for each of them, None where it did not run it: mutants run the first two kinds and nothing else.
 
     match.chains[0].code.source      the first program
     match.programs[0]                its verdicts, aligned with match.cases
@@ -30,6 +30,11 @@ KILLS: frozenset[Verdict | None] = frozenset(("failed", "error", "timeout"))
 
 Row = tuple[Verdict | None, ...]
 Paid = tuple[float | None, ...]
+
+
+def once(cases: Iterable[Case]) -> tuple[Case, ...]:
+    """The cases without repetitions, in order of first appearance; of equal ones the last."""
+    return tuple({case.key: case for case in cases}.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +81,7 @@ class Suite:
     @property
     def admitted(self) -> tuple[Case, ...]:
         """The valid cases, each once, in order of appearance."""
-        return tuple({case.key: case for turn in self.turns for case in turn.admitted}.values())
+        return once(case for turn in self.turns for case in turn.admitted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +98,9 @@ class Match:
     """One problem's group, played and judged.
 
     `problem` has no hidden tests. `asked`: cases that a turn was asked for. `own` counts the problem's own cases at the
-    head of `cases`. `programs` has a row of verdicts per chain, those of no suite's reading included; `targets` are the
-    wrong programs from elsewhere. `outside`: a chain of another player that suites read (`reads` -1), whose row is
-    `outside_verdicts`.
+    head of `cases`, `replayed` those of the run's bank that no suite of the group got admitted. `programs` has a row of
+    verdicts per chain, those of no suite's reading included; `targets` are the wrong programs from elsewhere. `outside`: a
+    chain of another player that suites read (`reads` -1), whose row is `outside_verdicts`.
     """
 
     problem: Problem
@@ -109,6 +114,7 @@ class Match:
     targets: tuple[Target, ...] = ()
     outside: Chain | None = None
     outside_verdicts: Row = ()
+    replayed: int = 0
 
     @property
     def baseline(self) -> tuple[Case, ...]:
@@ -118,12 +124,33 @@ class Match:
     @property
     def admitted(self) -> tuple[Case, ...]:
         """The union of the suites' valid cases, in order of appearance."""
-        return tuple({case.key: case for suite in self.suites for case in suite.admitted}.values())
+        return once(case for suite in self.suites for case in suite.admitted)
+
+    @property
+    def of_suites(self) -> tuple[Case, ...]:
+        """What counts without the bank, each case once: the problem's own cases, and the union of the suites' valid ones."""
+        return once((*self.baseline, *self.admitted))
+
+    @property
+    def replay(self) -> tuple[Case, ...]:
+        """The cases of the run's bank that are replayed and that no suite of the group got admitted."""
+        start = len(self.of_suites) if self.replayed else 0
+        return self.cases[start : start + self.replayed]
+
+    @property
+    def exam(self) -> tuple[Case, ...]:
+        """What every program of the group sits beside the problem's own cases."""
+        return (*self.admitted, *self.replay)
+
+    @property
+    def counting(self) -> tuple[Case, ...]:
+        """What counts for the group's programs, each case once: the problem's own cases, and the exam."""
+        return once((*self.baseline, *self.exam))
 
     @property
     def well_formed(self) -> tuple[Case, ...]:
         """The union of the suites' well-formed cases, valid or not, in order of appearance."""
-        return tuple({case.key: case for suite in self.suites for case in suite.cases}.values())
+        return once(case for suite in self.suites for case in suite.cases)
 
     def read(self, suite: Suite) -> Row:
         """The row of the program that a suite read."""
@@ -144,8 +171,11 @@ class Match:
         return tuple(each.conversation for each in played)
 
     def wrong(self) -> Iterator[Row]:
-        """Rows of every wrong program: the group's, equal ones once, then the targets. One that does not load is none."""
-        counting = (*self.baseline, *self.admitted)
+        """Rows of every wrong program: the group's, equal ones once, then the targets. One that does not load is none.
+
+        What is replayed has no say, so suites are paid as if there were no bank.
+        """
+        counting = self.of_suites
         seen: set[str] = set()
         for chain, row in zip(self.chains, self.programs, strict=True):
             verdicts = self.on(row, counting)

@@ -7,7 +7,7 @@ shape of its items. Fields beyond these are left alone: a later version may add 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, get_args
 
 from selfplay.cases.case import Verdict
@@ -131,6 +131,7 @@ RECORD: Mapping[str, Any] = {
         }
     ],
     "own": "integer",
+    "replayed": "integer",
     "programs": [["verdict or null"]],
     "targets": [{"origin": "origin", "code": "text", "verdicts": ["verdict or null"]}],
 }
@@ -200,6 +201,8 @@ def _unfit(record: Mapping[str, Any]) -> str:
         return f"a program or a target has not one verdict for each of the {cases} cases"
     if not 0 <= record["own"] <= cases:
         return f"own is {record['own']}, where there are {cases} cases"
+    if not 0 <= record["replayed"] <= cases - record["own"]:
+        return f"replayed is {record['replayed']}, where {record['own']} of {cases} cases are the problem's own"
     if any(not 0 <= each["case"] < cases for turn in written for each in turn["cases"]):
         return f"a suite names a case beyond the {cases} that there are"
     told = (_conversation_flaw(each, record) for each in (*chains, *suites, *record["outside"]))
@@ -210,18 +213,24 @@ def _conversation_flaw(each: Mapping[str, Any], record: Mapping[str, Any]) -> st
     turns, played = record["turns"], record["step"]["played"]
     if any(not 0 <= number < len(turns) for number in each["turns"]):
         return f"a conversation names a turn beyond the {len(turns)} that there are"
-    if [turns[number]["stage"] for number in each["turns"]] != played:
+    stages = [turns[number]["stage"] for number in each["turns"]]
+    if stages != played and not _is_golden(stages, each, played):
         return f"a conversation has other stages than the step played, {played}"
-    if not len(each["trained"]) == len(each["advantages"]) in (0, len(played)):
+    if not len(each["trained"]) == len(each["advantages"]) in (0, len(stages)):
         return "a conversation has not one advantage for each turn"
     return ""
 
 
+def _is_golden(stages: Sequence[int], each: Mapping[str, Any], played: Sequence[int]) -> bool:
+    """Whether it is a suite of `--adversary golden`, which says everything in its last turn."""
+    return "written" in each and stages == played[-1:]
+
+
 def _suite_flaw(suite: Mapping[str, Any], record: Mapping[str, Any]) -> str:
-    played, chains = record["step"]["played"], len(record["chains"])
-    if [turn["stage"] for turn in suite["written"]] != played:
-        return f"what a suite wrote is of other stages than the step played, {played}"
-    if len(suite["rewards"]) not in (0, len(played)):
+    stages, chains = [record["turns"][number]["stage"] for number in suite["turns"]], len(record["chains"])
+    if [turn["stage"] for turn in suite["written"]] != stages:
+        return f"what a suite wrote is of other stages than its turns, {stages}"
+    if len(suite["rewards"]) not in (0, len(stages)):
         return "a suite has not one reward for each turn"
     if not -1 <= suite["reads"] < chains or (suite["reads"] == -1 and not record["outside"]):
         return f"a suite reads chain {suite['reads']}, where there are {chains}"

@@ -1,8 +1,8 @@
 """Score: from a match's verdicts to the outcomes that rewards are computed from, and to the rewards of both roles.
 
-A generator's program is paid for the exam pooled from every suite of its group. A discriminator is paid for what its cases
-do to **targets**: the group's wrong programs, each once, and the mutants that are paid. A match holds all that any rule
-asks for, so a recorded one can be scored again under another.
+A generator's program is paid for the exam: the cases pooled from every suite of its group, and what is replayed from the
+bank. A discriminator is paid for what its own cases do to **targets**: the group's wrong programs, each once, and the
+mutants that are paid. A match holds all that any rule asks for, so a recorded one can be scored again under another.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from selfplay.cases.case import Verdict
 from selfplay.game.rewards import CaseOutcome, ProgramOutcome, RewardRule, SuiteOutcome, TurnOutcome
-from selfplay.match.record import KILLS, Match
+from selfplay.match.record import KILLS, Match, once
 
 
 def score(matches: Sequence[Match], rule: RewardRule) -> list[Match]:
@@ -48,8 +48,8 @@ def program_outcome(match: Match, number: int) -> ProgramOutcome:
         has_code=match.chains[number].code.source is not None,
         collected=any(verdict != "not_collected" for verdict in ran) or not ran,
         baseline=match.on(row, match.baseline),
-        exam=match.on(row, match.admitted),
-        well_formed=match.on(row, match.well_formed),
+        exam=match.on(row, match.exam),
+        well_formed=match.on(row, once((*match.well_formed, *match.replay))),
     )
 
 

@@ -40,7 +40,8 @@ MARKS: Mapping[Verdict, str] = {
 }
 LEGEND = "verdicts: . passed  F failed  E error  T timeout  - does not load  ? infrastructure"
 WIDTH = 100
-_LINES = 12  # of one turn that are shown
+_LINES, _PROGRAM = 12, 200  # of one turn and of a program that are shown
+_LONGEST = 500  # characters of a line that are shown
 
 
 def sample_text(match: Match) -> str:
@@ -112,15 +113,24 @@ def _story(match: Match) -> Iterator[str]:
             _said("discriminator", each) for each in reader.turns if each.stage == turn.stage
         )
     yield f"-- program ({chain.code.how})"
-    yield from textwrap.indent(chain.code.source or "none", "  ").splitlines()
+    yield from _some(chain.code.source or "none", "  ", _PROGRAM)
 
 
 def _said(role: Role, turn: Turn) -> Iterator[str]:
-    lines = turn.text.strip().splitlines() or ["(nothing)"]
     yield f"  {role}{f' ({_limit(turn)})' if turn.truncated else ''}:"
-    yield from (f"    {line}" for line in lines[:_LINES])
-    if len(lines) > _LINES:
-        yield f"    ... {len(lines) - _LINES} more lines"
+    yield from _some(turn.text.strip() or "(nothing)", "    ", _LINES)
+
+
+def _some(text: str, indent: str, most: int) -> Iterator[str]:
+    """The first lines of a text that a model wrote, each as far as it fits."""
+    lines = text.splitlines()
+    yield from (f"{indent}{_short(line)}" for line in lines[:most])
+    if len(lines) > most:
+        yield f"{indent}... {len(lines) - most} more lines"
+
+
+def _short(line: str) -> str:
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]} ... {len(line) - _LONGEST} more characters"
 
 
 def _cases(match: Match) -> Iterator[str]:
@@ -128,6 +138,8 @@ def _cases(match: Match) -> Iterator[str]:
     yield "-- tests"
     for case in match.baseline:
         yield _case_line("own", case.source, _verdict(match, case))
+    for case in match.replay:
+        yield _case_line("old", case.source, _verdict(match, case))
     for suite in match.suites[:1]:
         for turn in suite.turns:
             yield from _turn_lines(match, turn)
@@ -141,7 +153,7 @@ def _turn_lines(match: Match, turn: WrittenTurn) -> Iterator[str]:
 
 
 def _case_line(stage: str, source: str, fate: str) -> str:
-    return f"  {stage:>3}  {textwrap.shorten(_first_line(source), 64, placeholder=' ...'):<64}  {fate}"
+    return f"  {stage:>3}  {textwrap.shorten(_first_line(source), 64, placeholder=' ...'):<64}  {_short(fate)}"
 
 
 def _verdict(match: Match, case: Case) -> str:
@@ -150,7 +162,7 @@ def _verdict(match: Match, case: Case) -> str:
 
 def _matrix(match: Match) -> Iterator[str]:
     """Programs by cases: a row per program, a column per test that counts."""
-    cases = tuple({case.key: case for case in (*match.baseline, *match.admitted)}.values())
+    cases = match.counting
     yield f"-- matrix: a column per valid test, the problem's own {match.own} first; {LEGEND}"
     yield f"  {'reference':<12} {'.' * len(cases)}"
     rows = [(f"program {i}", row) for i, row in enumerate(match.programs, 1)]
@@ -188,4 +200,4 @@ def _limit(turn: Turn) -> str:
 
 def _first_line(text: str) -> str:
     lines = text.strip().splitlines()
-    return textwrap.shorten(lines[0], WIDTH, placeholder=" ...") if lines else ""
+    return textwrap.shorten(_short(lines[0]), WIDTH, placeholder=" ...") if lines else ""

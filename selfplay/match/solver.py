@@ -30,7 +30,7 @@ from selfplay.match.agreement import Group as Agreeing
 from selfplay.match.agreement import groups
 from selfplay.match.entrant import Account, Clocked, Entrant, Spent
 from selfplay.match.examine import examine
-from selfplay.match.record import Match
+from selfplay.match.record import Match, once
 from selfplay.match.solution import Execution, Solution, SolutionTest
 from selfplay.reading import problem_cases
 
@@ -126,7 +126,7 @@ def best_of(match: Match, blind: bool = False) -> Agreeing:
     `blind` looks away from the reference: every test that could be read has its say, right or wrong.
     """
     written = match.well_formed if blind else match.admitted
-    cases = tuple({case.key: case for case in (*match.baseline, *written)}.values())
+    cases = once((*match.baseline, *written))
     rows = [match.each(row, cases) for row in match.programs]
     kept = [number for number in range(len(cases)) if all(row[number] != "infra_error" for row in rows)]
     sure = match.problem.reference_solution is not None and not blind
@@ -155,7 +155,7 @@ def _judged(match: Match, tier: str) -> _Found:
     row = match.programs[number]
     counting = [
         SolutionTest(None if place < match.own else _stage(match, case), case.source, match.each(row, [case])[0])
-        for place, case in enumerate({case.key: case for case in (*match.baseline, *match.admitted)}.values())
+        for place, case in enumerate(match.counting)
     ]
     verdicts = [test.verdict for test in counting]
     refused = _refused(turn for suite in match.suites for turn in suite.turns)

@@ -1,7 +1,7 @@
 """A bank of tests: cases that count and killed something, each with where it came from and what it killed.
 
     build(entrant, problems, judge)     a player hunts wrong programs of each problem; the strongest small suite is kept
-    collect(matches, run)               what the matches of a run hold already
+    collect(matches, run)               what the matches of a run hold already; livebank.py keeps it while the run goes on
 
 A small suite is a set cover over the kills (cover.py) of wrong programs that the player wrote and of mutants of the paid
 operators. A cover alone fits the wrong programs that are known and kills few others, so it is filled up, to half of the
@@ -23,6 +23,7 @@ from selfplay.judging.judge import Judge
 from selfplay.match.cover import cover
 from selfplay.match.entrant import Entrant
 from selfplay.match.examine import Submission, judged
+from selfplay.match.ledger import case_to_json
 from selfplay.match.record import Match, Row, Target
 from selfplay.match.testfile import Unspellable, spelled
 from selfplay.mutation.bank import MutantBank
@@ -39,13 +40,19 @@ class BankedTest:
     """`test`: for a function a line of Python, for a program its input and output. `kills`: numbers of the suite's programs.
 
     `stage`, `step` and `run` say where it was written first; `step` is None outside of a run, `run` then the player's name.
+    `case`: the test as data, which programs can be held against again.
     """
 
     test: str | Mapping[str, str]
     stage: int
     kills: tuple[int, ...]
     run: str
+    case: Case
     step: int | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        told = {"test": self.test, "stage": self.stage, "step": self.step, "run": self.run, "kills": list(self.kills)}
+        return told | {"case": case_to_json(self.case)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +75,7 @@ class BankedSuite:
             "entry_point": self.problem.entry_point,
             "signature": self.problem.signature,
             "description": self.problem.description,
-            "tests": [
-                {"test": one.test, "stage": one.stage, "step": one.step, "run": one.run, "kills": list(one.kills)}
-                for one in self.tests
-            ],
+            "tests": [one.as_json() for one in self.tests],
             "programs": list(self.programs),
             "written": self.written,
             "scores": {kind: dict(own) for kind, own in self.scores.items()},
@@ -79,8 +83,8 @@ class BankedSuite:
 
 
 @dataclass(frozen=True, slots=True)
-class _Wrong:
-    """A wrong program: where it is from, its source, and its verdicts."""
+class Wrong:
+    """A wrong program: where it is from (`program`, or a target's origin), its source, and its verdicts."""
 
     origin: str
     source: str
@@ -89,6 +93,11 @@ class _Wrong:
 
 def build(entrant: Entrant, problems: Sequence[Problem], judge: Judge, samples: int) -> list[BankedSuite]:
     """The strongest small suite that a player finds for each problem, with `samples` chains and as many suites."""
+    return [_strongest(match, entrant.name) for match in hunted(entrant, problems, judge, samples)]
+
+
+def hunted(entrant: Entrant, problems: Sequence[Problem], judge: Judge, samples: int) -> list[Match]:
+    """What a player finds for each problem: a match whose tests all faced all programs and the mutants of both families."""
     step = entrant.step(BANKING, "bank")
     layout = Table(samples, samples, 0, entrant.sampling, entrant.sampling)
     groups = play(entrant.player, entrant.prompts, problems, step, layout)
@@ -104,21 +113,21 @@ def build(entrant: Entrant, problems: Sequence[Problem], judge: Judge, samples: 
         )
         for number, group in enumerate(groups)
     ]
-    matches = judged(submissions, step, judge, entrant.prompts.cases)
-    return [_strongest(match, entrant.name) for match in matches]
+    return judged(submissions, step, judge, entrant.prompts.cases)
 
 
 def _strongest(match: Match, run: str) -> BankedSuite:
     """The match's small suite, with the mutation scores before and after."""
-    wrong = [*_wrong(match)]
+    wrong = [*wrong_of(match)]
     usable = [number for number, one in enumerate(wrong) if one.origin != "kept"]
     spellable = [(case, test) for case in match.admitted if (test := _spelled(case, match.problem)) is not None]
-    kills = [frozenset(_kills(match, case, wrong)) for case, _ in spellable]
+    kills = kills_of(match, [case for case, _ in spellable], wrong)
     chosen = small([own & frozenset(usable) for own in kills], [case.expected for case, _ in spellable])
     stages = first_stages(match)
     tests = tuple(
-        BankedTest(spellable[number][1], stages[spellable[number][0].key], tuple(sorted(kills[number])), run)
+        BankedTest(test, stages[case.key], tuple(sorted(kills[number])), run, case)
         for number in chosen
+        for case, test in (spellable[number],)
     )
     scores = {
         name: {"before": _score(kills, own), "kept": _score([kills[number] for number in chosen], own)}
@@ -146,30 +155,26 @@ def collect(matches: Iterable[Match], run: str) -> list[BankedSuite]:
         if match.problem.reference_solution is None:
             continue
         known = found.get(match.problem.id) or BankedSuite(match.problem, (), (), 0, {})
-        found[match.problem.id] = _joined(known, match, run)
+        found[match.problem.id] = joined(known, match, run)
     return [suite for suite in found.values() if suite.tests]
 
 
-def _joined(known: BankedSuite, match: Match, run: str) -> BankedSuite:
-    wrong, stages = [*_wrong(match)], first_stages(match)
+def joined(known: BankedSuite, match: Match, run: str) -> BankedSuite:
+    """The suite with what one more match of its problem killed, new programs behind those that are known."""
+    wrong, stages = [*wrong_of(match)], first_stages(match)
     programs = dict.fromkeys((*known.programs, *(one.source for one in wrong)))
     number = {source: place for place, source in enumerate(programs)}
-    tests = {_identity(one): one for one in known.tests}
-    for case in match.admitted:
-        test = _spelled(case, match.problem)
-        own = {number[wrong[place].source] for place in _kills(match, case, wrong)}
-        if test is None or not own:
-            continue
-        new = BankedTest(test, stages[case.key], (), run, match.step.index)
-        held = tests.get(_identity(new), new)
-        tests[_identity(new)] = replace(held, kills=tuple(sorted({*held.kills, *own})))
+    tests = {one.case.key: one for one in known.tests}
+    for case, killed in zip(match.exam, kills_of(match, match.exam, wrong), strict=True):
+        own = {number[wrong[place].source] for place in killed}
+        held, stage = tests.get(case.key), stages.get(case.key)  # what is replayed has none here: it is held
+        if own and held is None and stage and (test := _spelled(case, match.problem)) is not None:
+            held = BankedTest(test, stage, (), run, case, match.step.index)
+        if own and held is not None:
+            tests[case.key] = replace(held, kills=tuple(sorted({*held.kills, *own})))
     return replace(
         known, tests=tuple(tests.values()), programs=tuple(programs), written=known.written + len(match.admitted)
     )
-
-
-def _identity(one: BankedTest) -> str:
-    return one.test if isinstance(one.test, str) else repr(sorted(one.test.items()))
 
 
 def first_stages(match: Match) -> dict[tuple[object, ...], int]:
@@ -181,21 +186,24 @@ def first_stages(match: Match) -> dict[tuple[object, ...], int]:
     return found
 
 
-def _wrong(match: Match) -> Iterator[_Wrong]:
+def wrong_of(match: Match) -> Iterator[Wrong]:
     """The group's programs that load and fail what counts, equal ones once, then the targets."""
-    counting = (*match.baseline, *match.admitted)
+    counting = len(match.counting)
     seen: set[str] = set()
     for chain, row in zip(match.chains, match.programs, strict=True):
-        verdicts, source = match.on(row, counting), chain.code.source
+        verdicts, source = row[:counting], chain.code.source
         if source and source not in seen and "not_collected" not in verdicts and set(verdicts) & set(SHOWING):
             seen.add(source)
-            yield _Wrong("program", source, row)
-    yield from (_Wrong(target.origin, target.source, target.verdicts) for target in match.targets)
+            yield Wrong("program", source, row)
+    yield from (Wrong(target.origin, target.source, target.verdicts) for target in match.targets)
 
 
-def _kills(match: Match, case: Case, wrong: Sequence[_Wrong]) -> Iterator[int]:
-    """Numbers of the wrong programs that a case kills."""
-    return (number for number, one in enumerate(wrong) if match.each(one.row, [case])[0] in SHOWING)
+def kills_of(match: Match, cases: Sequence[Case], wrong: Sequence[Wrong]) -> list[frozenset[int]]:
+    """For each case the numbers of the wrong programs that it kills."""
+    rows = [match.each(one.row, cases) for one in wrong]
+    return [
+        frozenset(number for number, row in enumerate(rows) if row[place] in SHOWING) for place in range(len(cases))
+    ]
 
 
 def _spelled(case: Case, problem: Problem) -> str | Mapping[str, str] | None:

@@ -21,6 +21,7 @@ from selfplay.game.problems import Problem
 from selfplay.game.syntax import parsed
 
 _LONGEST = 10_000  # characters of a test
+_KNOWN = {"pytest", *dir(builtins)}
 
 
 class Unspellable(Exception):
@@ -65,11 +66,14 @@ def _stands_alone(text: str, entry_point: str) -> bool:
     tree = parsed(text)
     if tree is None or len(tree.body) != 1 or not isinstance(tree.body[0], ast.Assert | ast.With):
         return False
-    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
-    own = {node.id for node in names if isinstance(node.ctx, ast.Store)}
-    own |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
-    used = {node.id for node in names} - own
-    return entry_point in used and used <= {entry_point, "pytest", *dir(builtins)}
+    named = [node for node in ast.walk(tree) if isinstance(node, ast.Name | ast.arg)]
+    own = {node.arg if isinstance(node, ast.arg) else node.id for node in named if not _is_read(node)}
+    used = {node.id for node in named if isinstance(node, ast.Name)} - own
+    return entry_point in used and used - {entry_point} <= _KNOWN
+
+
+def _is_read(node: ast.Name | ast.arg) -> bool:
+    return isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Store)
 
 
 def module_name(problem_id: str) -> str:

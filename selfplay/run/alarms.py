@@ -13,15 +13,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 from selfplay.game.episode import ROLES, Role
+from selfplay.game.phases import STAGE_IDS
 from selfplay.game.stages import get_stage
-from selfplay.run.figures import Metrics, of_role, trained
+from selfplay.printing import printable
+from selfplay.run.figures import Metrics, is_number, of_role, trained
 
 WINDOW = 3  # steps that a mean is taken over, and in a row that count as lasting
 GAP_LIMIT = 0.05  # nats; where a run does not say what it allows
 EMPTY = 0.1  # of the turns of a stage
+LOOKED = 400  # characters of a description that an example is taken from
 FALLEN = 0.1  # of the entropy's best
 Facts = Mapping[str, Any]
 
@@ -61,11 +65,13 @@ def _uninformative(steps: Sequence[Metrics], role: Role, facts: Facts) -> str:
 
 def _still(steps: Sequence[Metrics], role: Role, facts: Facts) -> str:
     last = steps[-2:]
-    if len(last) < 2 or any(of_role(step, "grad_norm", role) != 0 for step in last):
+    taught = [of_role(step, "informative_groups", role) and not of_role(step, "skipped", role) for step in last]
+    if len(last) < 2 or not all(taught):
         return ""
-    if not all(of_role(step, "informative_groups", role) and not of_role(step, "skipped", role) for step in last):
-        return ""
-    return f"the {role}'s adapter does not move: its gradient is 0, though there were informative groups"
+    for name, why in (("grad_norm", "its gradient is 0"), ("moved", "an update leaves every weight as it was")):
+        if all(of_role(step, name, role) == 0 for step in last):
+            return f"the {role}'s adapter does not move: {why}, though there were informative groups"
+    return ""
 
 
 def _skipped(steps: Sequence[Metrics], role: Role, facts: Facts) -> str:
@@ -125,7 +131,8 @@ RULES = (
     Rule(
         "adapter does not move",
         _still,
-        "Look at --lora-target-modules and --mask-truncated: the tokens that earned something carry no gradient.",
+        "Look at --learning-rate and each role's own; where the gradient is 0, at --lora-target-modules and --mask-truncated: "
+        "the tokens that earned something carry none.",
     ),
     Rule(
         "update skipped",
@@ -173,7 +180,8 @@ RULES = (
 
 @dataclass(slots=True)
 class Watch:
-    """Listens to a run. `facts`: what the run said about itself, such as `logprob_gap_limit`."""
+    """Listens to a run. `facts`: what is known of it, such as `logprob_gap_limit`. With `ledger` off nobody calls `episodes`
+    with anything, and empty turns are found in the metrics, without an example."""
 
     facts: dict[str, Any] = field(default_factory=dict)
     raised: list[Alarm] = field(default_factory=list)
@@ -191,6 +199,8 @@ class Watch:
                 about = role if rule.by_role else ""
                 text = rule.find(own, role, self.facts)
                 found += self._begins(Alarm(rule.name, about, number, text, rule.advice))
+        if self.facts.get("ledger") == "off":
+            found += [alarm for each in _empty_shares(metrics) for alarm in self._begins(each)]
         return found
 
     def episodes(self, records: Iterable[Mapping[str, Any]]) -> list[Alarm]:
@@ -227,20 +237,36 @@ def empty_turns(records: Sequence[Mapping[str, Any]]) -> list[Alarm]:
 
 
 def _of_turns(role: str, stage: int, turns: Sequence[tuple[bool, Mapping[str, Any]]]) -> Alarm:
-    empty = [match for is_empty, match in turns if is_empty]
+    empty = [match["problem"] for is_empty, match in turns if is_empty]
     found = ""
     if len(empty) > EMPTY * len(turns):
-        asked = " ".join(str(empty[0]["problem"]["description"]).split())[:80]
-        found = (
-            f"{len(empty)} of {len(turns)} turns of the {role} at stage {stage} ({get_stage(stage).name}) are empty, "
-            f'for instance for {empty[0]["problem"]["id"]}, "{asked}"'
-        )
+        name, asked = (printable(" ".join(str(empty[0][key])[:LOOKED].split())[:80]) for key in ("id", "description"))
+        found = f'{len(empty)} of {len(turns)} {_turns(role, stage)} are empty, for instance for {name}, "{asked}"'
+    return _empty(int(turns[0][1]["step"]["index"]), role, stage, found)
+
+
+def _empty_shares(metrics: Metrics) -> list[Alarm]:
+    """The same by a step's metrics, which hold no example."""
+    alarms = []
+    for role, stage in product(ROLES, STAGE_IDS):
+        share = metrics.get(f"empty/{role}/{stage}")
+        if is_number(share):
+            found = f"{share:.0%} of the {_turns(role, stage)} are empty; --ledger texts would keep examples"
+            alarms.append(_empty(int(metrics.get("step") or 0), role, stage, found if share > EMPTY else ""))
+    return alarms
+
+
+def _turns(role: str, stage: int) -> str:
+    return f"turns of the {role} at stage {stage} ({get_stage(stage).name})"
+
+
+def _empty(step: int, role: str, stage: int, found: str) -> Alarm:
     advice = (
         "Usual causes: a temperature that is too low or too high (0.7 to 1.0 suits most models), a "
         "--max-completion-length that a thinking model uses up before it answers, or a model that follows no instructions. "
         f"The prompt is {role}/{stage}.jinja of the style that --prompts names."
     )
-    return Alarm("empty turns", f"{role}, stage {stage}", int(turns[0][1]["step"]["index"]), found, advice)
+    return Alarm("empty turns", f"{role}, stage {stage}", step, found, advice)
 
 
 def _measured(steps: Sequence[Metrics], name: str) -> list[float]:

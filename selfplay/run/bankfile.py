@@ -1,4 +1,4 @@
-"""A test bank as a file: one suite per line of JSON; and what it is exported to.
+"""A test bank as a file: one suite per line of JSON, in a run's folder or where it was built; and what it is exported to.
 
 pytest     a folder with a test module per problem, for plain pytest
 jsonl      a problem file whose baseline tests are the bank's, for `--problems`
@@ -7,7 +7,7 @@ jsonl      a problem file whose baseline tests are the bank's, for `--problems`
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,22 +16,29 @@ from selfplay.match.ledger import LedgerError, from_json
 from selfplay.match.record import Match
 from selfplay.match.testbank import BankedSuite
 from selfplay.match.testfile import module_name, pytest_module
-from selfplay.run.folder import EPISODES
+from selfplay.run.folder import BANK, EPISODES
 
 FORMATS = ("pytest", "jsonl")
 
 
 def write_bank(path: Path, suites: Sequence[BankedSuite]) -> None:
     """Raises BadInput where the file cannot be written."""
-    _written(path, "".join(json.dumps(suite.as_json(), ensure_ascii=False) + "\n" for suite in suites))
+    _written(path, bank_lines(suites))
+
+
+def bank_lines(suites: Iterable[BankedSuite]) -> str:
+    """A bank as the text of a file. What UTF-8 has no word for is written as JSON's own escape."""
+    lines = "".join(json.dumps(suite.as_json(), ensure_ascii=False) + "\n" for suite in suites)
+    return lines.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def read_bank(path: Path) -> list[dict[str, Any]]:
-    """The suites of a bank, as they stand in the file. Raises BadInput."""
+    """The suites of a bank, as they stand in the file, or in that of a run's folder. Raises BadInput."""
+    path = path / BANK if path.is_dir() else path
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"{path} cannot be read ({error}); give a file that `selfplay.bank build` wrote") from None
+        raise BadInput(f"{path} cannot be read ({error}); give a run, or what `selfplay.bank build` wrote") from None
     found = [_suite(line, f"{path}, line {number}") for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     if not found:
         raise BadInput(f"{path} holds no suite")

@@ -117,7 +117,7 @@ def fits(version: str, bounds: str) -> bool | None:
 
 
 def packages() -> list[Finding]:
-    """One finding per dependency; extras that are not installed share one."""
+    """One finding per dependency, however many extras name it; extras that are not installed share one."""
     found, absent = [], dict[str, list[str]]()
     for package, bounds, extra in requirements():
         version = installed(package)
@@ -127,7 +127,7 @@ def packages() -> list[Finding]:
             found.append(_package(package, bounds, version))
     optional = [f"{', '.join(names)} ({extra})" for extra, names in absent.items() if extra != "dev"]
     rest = [Finding("not installed", "ok", "; ".join(optional))] if optional else []
-    return found + rest
+    return [*dict.fromkeys(found), *rest]
 
 
 def installed(package: str) -> str | None:

@@ -21,7 +21,7 @@ GENERATOR = ("pass_rate", "pass_rate_baseline", "no_code")
 DISCRIMINATOR = ("validity", "well_formed", "distinct", "kills", "written", "suites", "salvaged")
 UPDATE = (
     *("loss", "clip_share", "ratio_max", "kl", "grad_norm", "tokens", "entropy"),
-    *("logprob_gap", "logprob_gap_max", "skipped"),
+    *("logprob_gap", "logprob_gap_max", "skipped", "moved"),
 )
 _HEAD = ("kind", "schema", "step", "steps", "role", "phase")
 
@@ -54,8 +54,9 @@ def _kept(name: str, metrics: Metrics) -> bool:
 
 def _grouped(name: str, metrics: Metrics) -> str:
     first, _, rest = name.partition("/")
-    if rest in ROLES:
-        return f"{rest}/{first}"
+    role, _, further = rest.partition("/")
+    if role in ROLES:
+        return "/".join(filter(None, (role, first, further)))
     if first == "seconds":
         return f"time/{rest or 'step'}"
     if first in GENERATOR:

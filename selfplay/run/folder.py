@@ -3,6 +3,7 @@
     config.yaml       the resolved configuration, and what the run was made with (passes back as --config)
     metrics.jsonl     one line a step (`kind: step`) and one an evaluation (`kind: evaluation`)
     episodes.jsonl    every group as it was played, judged and paid, a line each (not with --ledger off)
+    bank.jsonl        tests that killed wrong programs, as the newest checkpoint holds them, once there are any
     checkpoints/      what the run needs to go on (checkpoints.py)
     adapters/         generator and discriminator, written when the run ends
 
@@ -36,6 +37,7 @@ from selfplay.run.checkpoints import About
 
 SCHEMA = 1
 CONFIG, METRICS, EPISODES, ADAPTERS = RUN_FILE, "metrics.jsonl", "episodes.jsonl", "adapters"
+BANK = "bank.jsonl"
 RECORDS = (METRICS, EPISODES)
 PACE = 100  # `--save-steps auto` computes so many times as long as its last checkpoint took before the next
 _PACKAGES = ("torch", "transformers", "peft", "tokenizers")
@@ -127,7 +129,8 @@ class RunFolder:
         started = time.perf_counter()
         try:
             about = state.about({name: synced(self.path / name) for name in RECORDS})
-            checkpoints.write(self.path, about, state.save)
+            made = checkpoints.write(self.path, about, state.save)
+            self._show_bank(made.path)
             checkpoints.keep(self.path, self.config.save_total_limit, self.config.best_by)
         except disk_errors() as error:
             raise _trouble(self.path / checkpoints.FOLDER / str(about.step), error) from error
@@ -141,9 +144,19 @@ class RunFolder:
             for file in (self.path / name for name in RECORDS):
                 if file.exists():
                     os.truncate(file, records.get(file.name, 0))
+            self._show_bank(next((made.path for made in checkpoints.listed(self.path) if made.step == step), None))
         except OSError as error:
             raise _trouble(self.path, error) from error
         self._open = True
+
+    def _show_bank(self, checkpoint: Path | None) -> None:
+        """Lays the bank of a checkpoint beside the records, where people look for it."""
+        place, partial = self.path / BANK, self.path / f"{BANK}.partial"
+        if checkpoint is not None and (checkpoint / BANK).exists():
+            shutil.copyfile(checkpoint / BANK, partial)
+            partial.replace(place)
+        else:
+            place.unlink(missing_ok=True)
 
     def _due(self, step: int) -> bool:
         if self.config.save_steps == "auto":

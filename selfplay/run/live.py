@@ -162,8 +162,8 @@ class Live(Progress):
         self._region = Region(console=console, refresh_per_second=REFRESH, transient=True, get_renderable=self._drawn)
 
     def say(self, text: str) -> None:
-        alarm = text.startswith("ALARM")
-        self.standing = replace(self.standing, **({"alarm": text} if alarm else {"at": printable(text)}))
+        said = "alarm" if text.startswith("ALARM") else "at"
+        self.standing = replace(self.standing, **{said: printable(text)})
         super().say(text)
 
     def step(self, metrics: Mapping[str, Any]) -> None:

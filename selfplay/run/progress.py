@@ -120,7 +120,8 @@ class Progress:
     def episodes(self, records: Sequence[Mapping[str, Any]]) -> None: ...
 
     def sample(self, text: str) -> None:
-        self._print("\n".join(["", "  sample episode", *(f"  | {line}" for line in text.splitlines()), ""]))
+        lines = [self._folded(f"  | {line}", "  |        ") for line in text.splitlines()]
+        self._print("\n".join(["", "  sample episode", *lines, ""]))
 
     def save(self, policy: Saves) -> None: ...
 
@@ -132,7 +133,11 @@ class Progress:
         """Nothing more will be recorded."""
 
     def _fold(self, text: str) -> None:
-        self._print(textwrap.fill(text, self.width, subsequent_indent="   ") if len(text) > self.width else text)
+        self._print(self._folded(text, "   "))
+
+    def _folded(self, text: str, indent: str) -> str:
+        """A line that is wider than the screen, broken between words."""
+        return textwrap.fill(text, self.width, subsequent_indent=indent) if len(text) > self.width else text
 
     def _print(self, text: str) -> None:
         print(printable(text), file=self.out, flush=True)  # a sample is what models wrote

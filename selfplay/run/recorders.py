@@ -81,11 +81,11 @@ class Recorders:
 
 
 class Watched(Recorders):
-    """Several recorders as one, to which alarms are said as they begin."""
+    """Several recorders as one, to which alarms are said as they begin. `facts`: what is known of the run before it says so."""
 
-    def __init__(self, *each: Any) -> None:
+    def __init__(self, *each: Any, **facts: Any) -> None:
         super().__init__(*each)
-        self.watch = Watch()
+        self.watch = Watch(facts)
 
     def about(self, **facts: Any) -> None:
         self.watch.facts |= facts

@@ -11,10 +11,13 @@ from selfplay.game.phases import Step
 from selfplay.game.players import Sampling, ScriptedPlayer
 from selfplay.game.problems import Problem, load_problems
 from selfplay.game.prompts import Prompts
+from selfplay.game.rewards import get_rule
 from selfplay.game.rollout import Table, play
 from selfplay.judging.golden import CASES, GoldenExams
 from selfplay.judging.judge import Judge
 from selfplay.match.examine import examine
+from selfplay.match.ledger import from_json, to_json
+from selfplay.match.score import score
 
 HEAD = Problem(
     "head",
@@ -52,6 +55,16 @@ def test_the_exam_counts_and_fails_what_happy_paths_let_pass(judge: Judge) -> No
     assert {turn.stage for suite in match.suites for turn in suite.turns} == {5}
     assert "error" in match.on(match.programs[0], match.admitted)
     assert match.on(match.programs[0], match.baseline) == ("passed",)
+
+
+@pytest.mark.parametrize("played", [(1, 2, 3, 4, 5), (1, 2)])
+def test_the_ledger_of_a_match_with_an_exam_is_read_back(judge: Judge, played: tuple[int, ...]) -> None:
+    long = Sampling(max_tokens=2000)
+    step = Step(0, 1, "generator", "stage 1 generator", played=played)
+    groups = play(ScriptedPlayer(lambda key: WRONG), Prompts("compact"), [HEAD], step, Table(2, 0, 0, long, long))
+    [match] = score(examine(GoldenExams().dealt(groups, judge), step, judge, 2), get_rule("novel_kills"))
+    assert len(match.suites) == 1
+    assert from_json(to_json(match)) == match
 
 
 def test_without_a_reference_a_problem_keeps_its_own_tests(judge: Judge) -> None:

@@ -110,7 +110,7 @@ FAMILIES: dict[str, Family] = {
     **dict.fromkeys(("deepseek_r1_distill", "deepseekv3"), DEEPSEEK),
     **dict.fromkeys(("gemma", "gemma3"), GEMMA),
     **dict.fromkeys(("gemma4", "gemma4_v2", "gemma4_v3", "gemma4_v4", "gemma4_v5"), GEMMA_4),
-    **dict.fromkeys(("glm4moe",), GLM),
+    **dict.fromkeys(("glm4moe",), replace(GLM, lead="\n")),
     **dict.fromkeys(("gptoss",), Family("<|return|>", HARMONY, bos="<|startoftext|>")),
     **dict.fromkeys(("lfm2", "lfm2_v2", "lfm2_2_5", "lfm2_2_5_v2"), LFM),
     **dict.fromkeys(("llama3", "llama3_1", "llama3_2"), LLAMA_3),

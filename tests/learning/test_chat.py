@@ -122,10 +122,15 @@ def test_sampled_text_comes_back_without_special_tokens(tokenizer: Any) -> None:
     assert TemplateChat(tokenizer).text(ids) == "def f(x):\n    return x ,  1"
 
 
-def test_a_template_that_drops_thoughts_is_reported(tokenizer: Any) -> None:
+def test_a_template_that_rewrites_earlier_turns_is_reported(tokenizer: Any) -> None:
     with pytest.warns(UserWarning, match="rewrites earlier turns"):
-        chat = TemplateChat(with_template(tokenizer, FORGETFUL))
+        chat = TemplateChat(with_template(tokenizer, THINKING), thinking="on")  # it opens a thought and drops it later
     assert not chat.prefix_preserving
+
+
+def test_a_template_that_drops_thoughts_keeps_turns_without_one(tokenizer: Any) -> None:
+    chat = TemplateChat(with_template(tokenizer, FORGETFUL))
+    assert (chat.prefix_preserving, chat.thinks) == (True, True)
 
 
 def test_a_template_without_a_system_role_gets_it_in_the_first_message(tokenizer: Any) -> None:
@@ -171,7 +176,7 @@ def test_a_system_message_that_would_move_is_written_into_the_first_message(toke
 
 def test_a_template_that_rewrites_earlier_turns_cannot_go_on(tokenizer: Any) -> None:
     with pytest.raises(PolicyError, match="in a prompt of its own"):
-        thinker(tokenizer, THINKING).next("go on", ())
+        thinker(tokenizer, THINKING, "on").next("go on", ())
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)

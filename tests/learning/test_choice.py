@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
+import torch
 
 from selfplay.config import CARDS, Config
 from selfplay.errors import SelfplayError
-from selfplay.learning.choice import Choice, Machine, card, choose, memory_plan, row_tokens, use
+from selfplay.learning.choice import (
+    Choice,
+    Machine,
+    card,
+    check_room,
+    choose,
+    memory_plan,
+    row_tokens,
+    this_machine,
+    use,
+)
 from selfplay.learning.memory import plan
 from selfplay.learning.shapes import USUAL, ModelShape
 
@@ -102,6 +114,37 @@ def test_the_longest_conversation_leaves_room_for_more_than_is_planned() -> None
     assert row_tokens(config) == 400 + 5 * (200 + 2 * 512)
     assert 1.5 * row_tokens(config) <= chosen(T4).max_seq_length < 1.5 * row_tokens(config) + 1024
     assert row_tokens(Config(model="some/model", schedule="single_stage")) < row_tokens(config)
+
+
+def test_a_thought_is_planned_for_on_top_of_what_is_said() -> None:
+    config = Config(model="some/model", thinking_tokens=8000)
+    plain, thinking = (choose(config, T4, SHAPE, thinks) for thinks in (False, True))
+    assert use(config, plain, SHAPE).row_tokens == row_tokens(config)
+    assert use(config, thinking, SHAPE).row_tokens == row_tokens(config) + 8000
+    assert thinking.max_seq_length >= 1.5 * (row_tokens(config) + 8000)
+    assert thinking.rows < plain.rows
+
+
+@pytest.mark.parametrize(("thinks", "lower"), [(False, "--max-completion-length,"), (True, "or --thinking-tokens")])
+def test_a_context_shorter_than_the_planned_conversations_is_said(thinks: bool, lower: str) -> None:
+    short = replace(SHAPE, context=1024)
+    told = choose(Config(model="some/model"), LAPTOP, short, thinks).facts()["max_seq_length"]
+    assert told.startswith("1024: conversations may come to")
+    assert lower in told
+    assert chosen(LAPTOP).facts()["max_seq_length"] == chosen(LAPTOP).max_seq_length
+
+
+def test_a_card_that_cannot_hold_what_stays_is_refused_with_the_plan() -> None:
+    config, large = Config(model="some/model"), USUAL["qwen2.5", "32b"]
+    with pytest.raises(SelfplayError, match="does not fit on this GPU") as refused:
+        check_room(config, choose(config, T4, large), large, T4)
+    assert "-> it takes a GPU of" in str(refused.value)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA GPU")
+def test_cuda_is_refused_where_there_is_none() -> None:
+    with pytest.raises(SelfplayError, match="--device cpu"):
+        this_machine("cuda")
 
 
 @pytest.mark.parametrize("preset", CARDS)

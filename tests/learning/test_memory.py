@@ -32,6 +32,25 @@ def test_keys_and_values_by_hand() -> None:
     assert one().sampling["keys and values"] == 28_672 * 32 * 6000
 
 
+def test_feeding_prompts_by_hand() -> None:
+    # of an MLP's inner states two at the base's width and two in fp32; four states, and in 16 bit one more of them in fp32
+    alone = {"rows": 1, "row_tokens": 8192}
+    assert one(precision="16 bit", **alone).sampling["one pass"] == 8192 * (12 * 8960 + 12 * 1536)
+    on_cpu = one(precision="16 bit", cpu=True, **alone)
+    assert on_cpu.sampling["one pass"] == 8192 * (
+        16 * 8960 + 12 * 1536
+    )  # an addition that copies an inner state to fp32
+    assert one(precision="32 bit", **alone).sampling["one pass"] == 8192 * (16 * 8960 + 16 * 1536)
+    assert one(**alone).sampling["one pass"] == 8192 * (12 * 8960 + 12 * 1536) + 2 * 8960 * 1536  # a matrix unpacked
+
+
+def test_what_attention_adds_for_each_token_of_a_batch_by_hand() -> None:
+    # grouped: keys and values as wide as the 12 heads of 128; not grouped: five tensors of a layer while chunks are joined
+    assert one(rows=128).sampling["one pass"] == 128 * 6000 * 2 * 12 * 128 * 2
+    whole = plan(replace(SMALL, kv_heads=12), replace(USE, rows=128))
+    assert whole.sampling["one pass"] == 128 * 6000 * 5 * 12 * 128 * 2
+
+
 def test_adapters_and_optimizers_by_hand() -> None:
     # a layer's inputs and outputs: (1536 + 1536) q, o; (1536 + 256) k, v; (1536 + 8960) gate, up, down; rank 16, 28 layers
     numbers = 28 * 16 * (2 * 3072 + 2 * 1792 + 3 * 10_496)

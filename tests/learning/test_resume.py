@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import shutil
@@ -21,7 +22,7 @@ from selfplay.config import Config, configure
 from selfplay.errors import SelfplayError
 from selfplay.learning import loop
 from selfplay.learning.state import TENSORS
-from selfplay.run.checkpoints import latest, listed
+from selfplay.run.checkpoints import find, latest, listed
 from selfplay.run.folder import RunFolder
 from selfplay.run.signals import Signals
 from tests.learning.test_loop import SMALL
@@ -34,14 +35,24 @@ def small(folder: Path) -> Config:
     return configure(SMALL | {"stages": "4,5", "sample_every": 0, "advantages": "running", "output_dir": str(folder)})
 
 
-def child(folder: Path, before: Callable[[], Any] = lambda: None, held: Callable[[], Any] = nullcontext) -> int:
+def replaying(folder: Path) -> Config:
+    """Two problems that are played in every step, with the bank's tests in their exams."""
+    return replace(small(folder), train_problems=2, num_generations=4, num_targets=3, replay=True)
+
+
+def child(
+    folder: Path,
+    before: Callable[[], Any] = lambda: None,
+    held: Callable[[], Any] = nullcontext,
+    new: Callable[[Path], Config] = small,
+) -> int:
     """Begins the run in a folder, or goes on with it, in a child; its exit code, or minus the signal that killed it."""
     sys.stdout.flush()
     process = os.fork()
     if not process:
         try:
             before()
-            config = configure({"resume": str(folder)}) if (folder / "config.yaml").exists() else small(folder)
+            config = configure({"resume": str(folder)}) if (folder / "config.yaml").exists() else new(folder)
             result = loop.train(config, RunFolder(config), held=held)
             os._exit(128 + result.stopped_by if result.interrupted else 0)
         except SelfplayError as error:
@@ -78,6 +89,27 @@ def test_a_killed_run_that_is_resumed_leaves_what_one_leaves_that_is_not(
         assert child(folder, lambda kill=kill: watch(kill)) == -signal.SIGKILL
     assert child(folder) == 0
     assert left(folder) == left(whole)
+
+
+def test_a_killed_run_whose_bank_is_replayed_goes_on_with_its_bank(tmp_path: Path) -> None:
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    assert child(whole, new=replaying) == 0
+    assert child(cut, lambda: watch(Kill("update", 4, 0.0)), new=replaying) == -signal.SIGKILL
+    assert child(cut) == 0
+    assert left(cut) == left(whole)
+    records = [json.loads(line) for line in (whole / "episodes.jsonl").read_text().splitlines()]
+    assert {record["step"]["index"] for record in records if record["replayed"]} == {1, 3}
+
+
+def test_an_earlier_checkpoint_brings_its_bank_back(whole: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "cut"
+    shutil.copytree(whole, folder)
+    config = configure({"resume": str(folder / "checkpoints" / "2")})
+    RunFolder(config).rewind(2, find(folder, 2).about.records)
+    assert (folder / "bank.jsonl").read_bytes() == (folder / "checkpoints" / "2" / "bank.jsonl").read_bytes()
+    assert (folder / "bank.jsonl").read_bytes() != (whole / "bank.jsonl").read_bytes()
+    RunFolder(config).rewind(0, {})
+    assert not (folder / "bank.jsonl").exists()
 
 
 def test_the_last_checkpoint_of_a_run_says_that_it_is_finished(whole: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ from selfplay.config import configure
 from selfplay.errors import SelfplayError
 from selfplay.game.episode import ROLES
 from selfplay.learning import setup
-from selfplay.learning.policy import Policy, PolicySettings
+from selfplay.learning.policy import Policy, PolicyError, PolicySettings, open_policy
+from selfplay.learning.policy.hf import load_model, pick_device
 from selfplay.run.adapters import AdapterError, Base, write_base
 from selfplay.run.recorders import Memory
 from tests.learning.conftest import build_model, make_policy
@@ -82,6 +84,9 @@ def test_no_problem_to_measure_is_said(tmp_path: Path, monkeypatch: pytest.Monke
     assert any(line.startswith("the dev split holds no problem, so nothing is measured") for line in said)
 
 
+OWN_CODE = {"AutoConfig": "own.OwnConfig", "AutoModelForCausalLM": "own.OwnModel"}
+
+
 def config_folder(folder: Path, **keys: object) -> str:
     sizes = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4}
     (folder / "config.json").write_text(json.dumps({"model_type": "llama", "vocab_size": 300, **sizes, **keys}))
@@ -93,6 +98,10 @@ def config_folder(folder: Path, **keys: object) -> str:
     [
         ({"architectures": ["BertForMaskedLM"]}, {}, "no causal language model"),
         ({"quantization_config": {"quant_method": "gptq"}}, {}, "quantised by gptq"),
+        ({"quantization_config": {"quant_method": "bitsandbytes", "load_in_8bit": True}}, {}, "to 8 bit"),
+        ({"model_type": "strange", "auto_map": OWN_CODE}, {}, "brings code of its own .* choose a model that it knows"),
+        ({"model_type": "strange"}, {}, "does not know; choose"),
+        ({"model_type": "vit"}, {}, "makes no causal language model"),
         ({"max_position_embeddings": 64}, {"max_completion_length": 64}, "lower --max-completion-length"),
         ({}, {"load_in_4bit": True}, "bitsandbytes"),
         ({}, {"backend": "unsloth"}, "unsloth"),
@@ -106,6 +115,27 @@ def test_a_model_that_cannot_play_is_refused_before_it_is_loaded(
     model = config_folder(tmp_path, **{"max_position_embeddings": 2048, **keys})
     with pytest.raises(SelfplayError, match=said):
         setup.open_player(configure({"model": model, "device": "cpu", **given}))
+
+
+def test_code_that_comes_with_a_model_is_never_run(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    model = config_folder(tmp_path, model_type="strange", auto_map=OWN_CODE)
+    with pytest.raises(SelfplayError, match="which is not run"):
+        setup.open_player(configure({"model": model, "device": "cpu"}))
+    with pytest.raises(PolicyError):
+        load_model(model, pick_device("cpu"))
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("weights", [None, b"", b"x" * 100])
+def test_weights_that_are_not_whole_are_refused_in_a_sentence(
+    weights: bytes | None, model_folder: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(model_folder, tmp_path / "model")
+    file = tmp_path / "model" / "model.safetensors"
+    file.unlink() if weights is None else file.write_bytes(weights)
+    with pytest.raises(PolicyError, match="no model could be loaded from"):
+        open_policy(tmp_path / "model", device="cpu")
 
 
 @pytest.mark.parametrize("model", ["no such folder/at/all", "nobody/has-this"])

@@ -9,15 +9,19 @@ from typing import Any
 import pytest
 import torch
 
+from selfplay.cases.case import Case
 from selfplay.config import Config, configure
 from selfplay.errors import SelfplayError
 from selfplay.game.advantages import RunningMeans
 from selfplay.game.episode import ROLES, Conversation, Turn, TurnKey
 from selfplay.game.extract import Code
+from selfplay.game.problems import Problem
 from selfplay.learning.plan import planned_steps
 from selfplay.learning.state import State, prototype_score
 from selfplay.match.evaluate import Measured, Opponent
+from selfplay.match.livebank import Bank
 from selfplay.match.record import Chain
+from selfplay.match.testbank import BankedSuite, BankedTest
 from tests.learning.bigram import bigram_policy
 
 CONFIG = configure({"stages": "4,5", "n_discriminator_steps": 1, "n_generator_steps": 1, "k": 0, "processes": 1})
@@ -34,6 +38,21 @@ def opponent() -> Opponent:
     )
 
 
+def bank() -> Bank:
+    """Two suites as a run may find them, one for a program that reads standard input."""
+    case = Case("t", "assert f('\ud800') == 1", "x", "approx", "1", ("len",), (0.1, 0.0), ("y",))
+    function = Problem("p", "Say it.", "f", "def f(s: str) -> int:", ())
+    program = Problem("q", "Say it.", "", "", (), kind="stdio")
+    tests = (
+        BankedTest(case.source, 3, (0,), "runs/a", case, 4),
+        BankedTest({"input": "a", "output": "b"}, 1, (), "r", case, 0),
+    )
+    return {
+        problem.id: BankedSuite(problem, (test,), ("wrong\ud800",), 7, {})
+        for problem, test in zip((function, program), tests, strict=True)
+    }
+
+
 def lived() -> State:
     """A state that has something in every field."""
     state = fresh()
@@ -46,8 +65,7 @@ def lived() -> State:
     for _ in range(2):
         move(state)
         running = RunningMeans(MappingProxyType({("generator", 4): 1 / 3, ("discriminator", 5): -0.1}))
-        state.step_done(running, {"generator": 2}, {"reward/generator": 0.5, "validity": 0.5})
-    state.parts["bank"] = {"cases": [1, 2]}
+        state.step_done(running, {"generator": 2}, [bank()], {"reward/generator": 0.5, "validity": 0.5})
     state.micro_batch_tokens = 512
     return state
 
@@ -73,6 +91,7 @@ def test_a_state_is_read_back_as_it_was(tmp_path: Path) -> None:
         then = {name: tensor.tolist() for name, tensor in one.drift.then[role].items()}
         assert {name: tensor.tolist() for name, tensor in other.drift.then[role].items()} == then
     assert (other.opponent, other.running, other.measured) == (one.opponent, one.running, one.measured)
+    assert other.bank == one.bank == bank()
     assert other.whole
     assert other.begun
 
@@ -101,7 +120,7 @@ def test_between_two_updates_the_weights_are_those_of_no_step() -> None:
     assert state.whole
     move(state)
     assert not state.whole
-    state.step_done(state.running, {}, {})
+    state.step_done(state.running, {}, [], {})
     assert state.whole
 
 

@@ -81,6 +81,22 @@ def test_an_update_moves_its_role_and_nothing_else(policy: Policy) -> None:
     assert torch.equal(policy.trainer.logprobs(None, rows(SAMPLES[0].ids), 1.0)[0], base)
 
 
+def test_how_far_the_adapter_went_is_measured_on_its_weights(policy: Policy) -> None:
+    before = policy.trainer.snapshot("generator")
+    stats = clipped_update(policy, "generator", SAMPLES, SETTINGS)
+    after = policy.trainer.snapshot("generator")
+    flat = torch.cat([(after[name] - before[name]).flatten() for name in before])
+    assert stats.moved == pytest.approx(float(flat.norm()), rel=1e-5)
+    assert stats.moved > 0
+
+
+def test_at_a_learning_rate_of_zero_there_is_a_gradient_and_nothing_moves(policy: Policy) -> None:
+    policy.trainer.scale_rate("generator", 0.0)
+    stats = clipped_update(policy, "generator", SAMPLES, SETTINGS)
+    assert stats.grad_norm > 0
+    assert stats.moved == 0
+
+
 def test_the_gradient_is_that_of_reinforce(policy: Policy) -> None:
     expected = reinforce(policy, SAMPLES)
     assert torch.allclose(gradient(policy, SAMPLES), expected, rtol=1e-3, atol=1e-6)

@@ -35,6 +35,15 @@ def test_the_prototypes_pass_rate_is_a_mean_over_programs() -> None:
     assert metrics["test_pass_rate_discriminator"] == 1.0
 
 
+def test_turns_without_text_are_counted_by_role_and_stage() -> None:
+    match = group({"a": ("passed", "passed"), "b": ("passed", "passed")}, [{1: ["x"]}])
+    first, *others = match.chains
+    blank = tuple(replace(turn, text=" \n") if turn.stage == 5 else turn for turn in first.conversation.turns)
+    lost = replace(match, chains=(replace(first, conversation=replace(first.conversation, turns=blank)), *others))
+    assert told(lost)["empty/generator/5"] == 0.5
+    assert told(match)["empty/generator/5"] == 0.0
+
+
 def test_a_program_that_faces_no_test_of_the_discriminator_is_in_no_mean() -> None:
     assert told(group({"a": ("passed",)}))["test_pass_rate_discriminator"] is None
 

@@ -76,6 +76,12 @@ def test_a_match_is_read_back_exactly(match: Match) -> None:
     assert json.dumps(to_json(again)) == line
 
 
+def test_a_ledger_from_before_there_was_replay_is_read(match: Match) -> None:
+    told = to_json(match)
+    assert told.pop("replayed") == 0
+    assert from_json(told) == match
+
+
 def thoughtful(match: Match) -> Match:
     """The match, whose first chain thought at stage 4, and thought of nothing but thoughts at stage 5."""
     first, *others = match.chains

@@ -91,6 +91,7 @@ def spoilt(change: Callable[[dict[str, Any]], object]) -> str:
         (lambda r: r["suites"][0]["written"][0]["cases"][0].update(case=3), "a case beyond the 3"),
         (lambda r: r["suites"][0]["written"][0]["cases"][0].update(case=-1), "a case beyond the 3"),
         (lambda r: r.update(own=4), "own is 4, where there are 3 cases"),
+        (lambda r: r.update(replayed=3), "replayed is 3, where 1 of 3 cases are the problem's own"),
         (lambda r: r["programs"].pop(), "programs has 1 rows for 2 chains"),
         (lambda r: r["programs"][0].pop(), "not one verdict for each of the 3 cases"),
         (lambda r: r["targets"][0].update(verdicts=[]), "not one verdict for each of the 3 cases"),

@@ -96,6 +96,12 @@ def test_any_match_has_a_sample_with_every_stage_and_every_test_of_the_suite_tha
     assert text.count("not admitted: ") == sum(len(turn.refused) for suite in read for turn in suite.turns)
 
 
+def test_of_a_long_line_and_a_long_turn_only_the_beginning_is_shown(judge: Judge, walk_through: Any) -> None:
+    text = shown(judge, walk_through, generator1="x" * 9000, generator2="y\n" * 9000)
+    assert "... 3500 more characters" in text  # of the 4000 that it may say
+    assert "... 1988 more lines" in text
+
+
 @given(matches())
 def test_a_sample_says_what_each_role_earned(match: Match) -> None:
     (scored,) = score([match], RULES["progressive"])

@@ -17,6 +17,7 @@ GOOD: dict[str, Any] = {
     "groups": 8,
     "informative_groups": 6,
     "grad_norm": 0.4,
+    "moved": 0.02,
     "skipped": 0,
     "logprob_gap": 1e-6,
     "entropy": 0.5,
@@ -53,6 +54,15 @@ PROVOKED: dict[str, list[dict[str, Any]]] = {
 @pytest.mark.parametrize("name", PROVOKED)
 def test_an_alarm_sounds_where_its_condition_holds_and_no_other_does(name: str) -> None:
     assert names(*PROVOKED[name]) == [name]
+
+
+def test_an_update_that_leaves_every_weight_as_it_was_is_heard_though_there_is_a_gradient() -> None:
+    [alarm] = raised(run_of({"moved": 0.0}, {"moved": 0.0}))
+    assert alarm.name == "adapter does not move"
+    assert "an update leaves every weight as it was" in alarm.found
+    assert "--learning-rate" in alarm.advice
+    assert names({"moved": 0.0}, {}, {"moved": 0.0}) == []
+    assert names(*[{"moved": 0.0, "skipped": 1}] * 3) == ["update skipped"]
 
 
 def test_every_rule_is_provoked() -> None:
@@ -108,6 +118,22 @@ def test_empty_turns_sound_once_while_they_last(match_record: dict[str, Any]) ->
     watch = Watch()
     assert len(watch.episodes([match_record])) == 3
     assert watch.episodes([match_record]) == []
+
+
+def test_without_a_ledger_empty_turns_are_heard_by_the_metrics() -> None:
+    steps = run_of({"empty/generator/5": 0.11}, {"empty/generator/5": 0.5}, {"empty/generator/5": 0.1})
+    [alarm] = raised(steps, {"ledger": "off"})
+    assert (alarm.name, alarm.about, alarm.step) == ("empty turns", "generator, stage 5", 0)
+    assert "11% of the turns of the generator at stage 5 (Executable Code) are empty" in str(alarm)
+    assert raised(steps, {"ledger": "full"}) == []
+
+
+def test_an_example_of_an_empty_turn_is_short_and_fit_to_be_printed(match_record: dict[str, Any]) -> None:
+    odd = json.loads(json.dumps(match_record))
+    odd["problem"] |= {"id": "\x1b[2J" * 50, "description": "\u2028\ud800" * 10**6}
+    for alarm in empty_turns([odd]):
+        assert alarm.found.isprintable()
+        assert len(alarm.found) < 1500
 
 
 def test_a_few_empty_turns_are_no_alarm(match_record: dict[str, Any]) -> None:

@@ -105,6 +105,13 @@ def test_lines_are_printed_as_elsewhere_and_what_models_wrote_cannot_move_the_cu
     assert "  | one" in text
 
 
+def test_what_an_alarm_quotes_cannot_move_the_cursor() -> None:
+    live = Live(Config(), terminal())
+    live.say('ALARM at step 1: turns are empty, for instance for "\x1b[2J"')
+    assert live.standing.alarm.isprintable()
+    live.close()
+
+
 def test_a_file_gets_plain_lines() -> None:
     assert type(display(Config(), io.StringIO())) is Progress
 

@@ -111,6 +111,12 @@ def test_a_sample_is_set_apart() -> None:
     assert out.getvalue().splitlines() == ["", "  sample episode", "  | one", "  | two", ""]
 
 
+def test_a_wide_line_of_a_sample_is_broken_between_words() -> None:
+    out = io.StringIO()
+    Progress(out, width=40).sample(f"  1  {'assert f(1) == 2':<30}  not admitted: failed")
+    assert out.getvalue().splitlines()[2:4] == ["  |   1  assert f(1) == 2", "  |        not admitted: failed"]
+
+
 def test_every_line_of_a_run_fits_a_terminal_of_80_columns() -> None:
     out = io.StringIO()
     progress = Progress(out, width=80)

@@ -54,6 +54,13 @@ def test_an_alarm_about_episodes_is_said(match_record: dict[str, Any]) -> None:
     assert [said for said in one.said if "turns of the discriminator at stage 4" in said]
 
 
+def test_without_a_ledger_an_alarm_about_empty_turns_is_said_by_the_metrics() -> None:
+    one = Memory()
+    Watched(one, ledger="off").step({"step": 0, "role": "generator", "empty/discriminator/2": 1.0})
+    [said] = one.said
+    assert "100% of the turns of the discriminator at stage 2 (Structured Reasoning) are empty" in said
+
+
 CALLS = {
     "say": ("loading",),
     "about": (),

@@ -65,6 +65,10 @@ def test_figures_are_named_by_role() -> None:
     }
 
 
+def test_a_figure_of_a_role_and_a_stage_is_named_by_the_role_first() -> None:
+    assert by_role({"role": "generator", "empty/discriminator/3": 0.5}) == {"discriminator/empty/3": 0.5}
+
+
 def test_a_step_of_both_roles_names_no_figure_twice() -> None:
     both = {"role": "both", "loss": 0.5, "loss/discriminator": 0.5, "loss/generator": 0.25}
     assert by_role(both) == {"discriminator/loss": 0.5, "generator/loss": 0.25}

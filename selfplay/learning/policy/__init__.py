@@ -5,6 +5,7 @@ player.py     Policy: one of each and a chat, what the training loop holds
 opening.py    chooses and opens them
 settings.py   their knobs
 chat.py       messages to ids, from the model's own template
+template.py   what a template writes around messages, and where thoughts are
 hf.py         loading models and tokenizers
 trainer.py    the trainer: transformers and PEFT, on qwen2.py for small models
 unsloth.py    the trainer over Unsloth
@@ -17,6 +18,8 @@ decoder.py    the sampler on top of it, with a cache of prefixes
 turns.py      turns in the making, and what samplers over a live model share
 row.py        a turn in the making
 own.py        the sampler for every other transformers model: a loop of our own
+kept.py       the keys and values that it keeps between turns
+attention.py  how a transformers model attends: shared prefixes once
 generate.py   the same turns by the model's own generate
 draw.py       one keyed uniform per token, and the token that it picks
 swap.py       a saved folder in the place of an older one
@@ -25,9 +28,22 @@ Neither transformers nor PEFT is imported before a policy is opened.
 """
 
 from selfplay.learning.policy.errors import PolicyError
-from selfplay.learning.policy.opening import open_policy
+from selfplay.learning.policy.opening import check_kind, open_policy
 from selfplay.learning.policy.player import Policy
 from selfplay.learning.policy.relief import NOBODY, Listener, Relief
 from selfplay.learning.policy.settings import EMBEDDED, PolicySettings
+from selfplay.learning.policy.template import Thinking, names_thoughts
 
-__all__ = ["EMBEDDED", "NOBODY", "Listener", "Policy", "PolicyError", "PolicySettings", "Relief", "open_policy"]
+__all__ = [
+    "EMBEDDED",
+    "NOBODY",
+    "Listener",
+    "Policy",
+    "PolicyError",
+    "PolicySettings",
+    "Relief",
+    "Thinking",
+    "check_kind",
+    "names_thoughts",
+    "open_policy",
+]

@@ -6,17 +6,28 @@ lacks it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig, PreTrainedTokenizerFast
+import transformers
+from safetensors import SafetensorError
+from transformers import (
+    CONFIG_MAPPING,
+    MODEL_FOR_CAUSAL_LM_MAPPING,
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    BitsAndBytesConfig,
+    PreTrainedConfig,
+    PreTrainedTokenizerFast,
+)
 from transformers.models.auto.tokenization_auto import get_tokenizer_config
 from transformers.utils.hub import cached_file
 from transformers.utils.logging import disable_progress_bar
 
-from selfplay.learning.policy.errors import PolicyError
+from selfplay.learning.policy.errors import NO_CUDA, PolicyError
 from selfplay.learning.policy.settings import EMBEDDED
 from selfplay.run.adapters import Base, base_of
 
@@ -29,10 +40,40 @@ def pick_device(device: str = "auto") -> torch.device:
     if device not in ("auto", "cuda", "cpu"):
         raise PolicyError(f"unknown device {device!r}; choose auto, cuda or cpu")
     if device == "cuda" and not torch.cuda.is_available():
-        raise PolicyError("device is cuda but this PyTorch finds no CUDA GPU; use --device cpu or install a CUDA build")
+        raise PolicyError(NO_CUDA)
     if device == "cpu" or not torch.cuda.is_available():
         return torch.device("cpu")
     return torch.device("cuda", torch.cuda.current_device())
+
+
+def config_of(source: str | Path) -> Mapping[str, Any]:
+    """The config.json of a model in a folder or on the hub; empty where there is none, which loading says better."""
+    try:
+        return PreTrainedConfig.get_config_dict(str(source))[0]
+    except OSError:
+        return {}
+
+
+def check_kind(source: str | Path, config: Mapping[str, Any]) -> None:
+    """Raises PolicyError where transformers makes no causal language model of this configuration. Code that comes with a model
+    is never run; transformers would ask for leave on a terminal."""
+    kind, known = config.get("model_type"), f"transformers {transformers.__version__}"
+    if kind is None:
+        return
+    if kind not in CONFIG_MAPPING:
+        brings = (
+            ", and brings code of its own (auto_map in its config.json), which is not run"
+            if config.get("auto_map")
+            else ""
+        )
+        raise PolicyError(
+            f"{source} is a {kind}, which {known} does not know{brings}; choose a model that it knows, or install a "
+            "transformers that knows this one"
+        )
+    if CONFIG_MAPPING[kind] not in MODEL_FOR_CAUSAL_LM_MAPPING:
+        raise PolicyError(
+            f"{source} is a {kind}, of which {known} makes no causal language model; choose one that writes text"
+        )
 
 
 def load_model(source: str | Path, device: torch.device, four_bit: bool | None = None, dtype: str | None = None) -> Any:
@@ -41,8 +82,9 @@ def load_model(source: str | Path, device: torch.device, four_bit: bool | None =
     if Path(source).is_dir():
         disable_progress_bar()  # nothing is fetched, so there is nothing to wait for
     try:
-        model = AutoModelForCausalLM.from_pretrained(str(source), **_precision(device, four_bit, dtype))
-    except (OSError, ValueError) as error:
+        how = _precision(device, four_bit, dtype)
+        model = AutoModelForCausalLM.from_pretrained(str(source), trust_remote_code=False, **how)
+    except (OSError, ValueError, ImportError, SafetensorError) as error:  # not there, half there, in need of a library
         raise PolicyError(f"no model could be loaded from {source}: {error}") from error
     if not getattr(model, "is_quantized", False):
         model.to(device)  # type: ignore[arg-type]
@@ -68,7 +110,7 @@ def load_tokenizer(source: str | Path) -> Any:
         named = get_tokenizer_config(str(source)).get("tokenizer_class")
         # AutoTokenizer would rebuild a plain tokenizer.json as the model type's own class, with other splits.
         reader = PreTrainedTokenizerFast if named in _PLAIN_TOKENIZERS else AutoTokenizer
-        return reader.from_pretrained(str(source))
+        return reader.from_pretrained(str(source), trust_remote_code=False)
     except (OSError, ValueError) as error:
         raise PolicyError(f"no tokenizer could be loaded from {source}: {error}") from error
 

@@ -6,6 +6,7 @@ must be imported before transformers can be.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,12 +38,20 @@ def open_policy(
     from selfplay.learning.policy.heard import check_heard
     from selfplay.learning.policy.template import read_template
 
+    hf.check_kind(source, hf.config_of(source))
     tokenizer = hf.load_tokenizer(source)  # small, so what is wrong with it is said before the model is loaded
     read_template(tokenizer, settings.thinking)
     trainer = open_trainer(source, settings, seed, device)
     policy = join(trainer, tokenizer, seed, told)
     check_heard(policy, trainer)
     return policy
+
+
+def check_kind(source: str | Path, config: Mapping[str, Any]) -> None:
+    """Raises PolicyError where no causal language model can be made of a config.json, before anything is opened."""
+    from selfplay.learning.policy import hf
+
+    hf.check_kind(source, config)
 
 
 def open_trainer(

@@ -190,6 +190,7 @@ def _forward(model: Any, ids: Tensor, mask: Tensor, positions: Tensor, cache: Dy
         position_ids=positions,
         past_key_values=cache,
         use_cache=True,
-        logits_to_keep=1,
+        # By index, not as a slice: for a view of all states a CPU in 16 bit copies the head once for each row.
+        logits_to_keep=ids.new_full((1,), -1),
     )
     return out.logits[:, -1]

@@ -2,8 +2,9 @@
 
 Three texts are enough for a conversation that only grows: what opens it, what opens it with a system message, and what
 stands between the end of a turn and the next. They are trusted only if a conversation of three turns put together from
-them is what the template renders; a template that rewrites earlier turns (by position, by dropping thoughts) has no
-`between`. Where the system message would move (Mistral's goes with the last user message), it is folded into the first one.
+them is what the template renders; a template that rewrites earlier turns has no `between`. What it does to thoughts does not
+matter: the turn after one is asked in a prompt of its own. Where the system message would move (Mistral's goes with the last
+user message), it is folded into the first one.
 Left out: tools, images and assistant prefills of our own; the game has none.
 """
 
@@ -33,7 +34,7 @@ MARKS = (
     ("◁think▷", "◁/think▷"),
 )
 _SWITCHES = ("enable_thinking", "thinking")
-_SYSTEM, _ANSWER, _THOUGHT = "SELFPLAYSYSTEMPROBE", "SELFPLAYANSWERPROBE", "SELFPLAYTHOUGHTPROBE"
+_SYSTEM, _ANSWER = "SELFPLAYSYSTEMPROBE", "SELFPLAYANSWERPROBE"
 _USERS = ("SELFPLAYFIRSTPROBE", "SELFPLAYSECONDPROBE", "SELFPLAYTHIRDPROBE")
 
 
@@ -57,6 +58,11 @@ class Template:
     opened: bool
 
 
+def names_thoughts(source: str) -> bool:
+    """Whether the source of a template has the marks of a thought."""
+    return any(mark in source for pair in MARKS for mark in pair)
+
+
 def read_template(tokenizer: Any, thinking: Thinking = "auto") -> Template:
     """The template of a transformers tokenizer, thinking as it is asked to.
 
@@ -74,7 +80,7 @@ def read_template(tokenizer: Any, thinking: Thinking = "auto") -> Template:
     thinks = marks is not None and (by_default if thinking == "auto" else thinking == "on")
     if switch is not None and thinking != "auto":
         probe = _Probe(tokenizer, {switch: thinking == "on"})
-    opening, system, between = probe.opening(), probe.system(), probe.between(marks)
+    opening, system, between = probe.opening(), probe.system(), probe.between()
     if between is not None and system is not None and not probe.goes_on(system, between):
         system = None
     opened = marks is not None and marks[0] in opening[1] and marks[1] not in opening[1].rpartition(marks[0])[2]
@@ -118,21 +124,19 @@ class _Probe:
         except PolicyError:
             return None
 
-    def between(self, marks: tuple[str, str] | None) -> tuple[str, str] | None:
-        """What the template adds between turns; None where it does not keep what came before, a thought included."""
+    def between(self) -> tuple[str, str] | None:
+        """What the template adds between turns without thoughts; None where it does not keep what came before."""
         opening = self.opening()
         turns = self._turns([_ANSWER])
         if turns.count(_ANSWER) != 1 or turns.count(_USERS[1]) != 1:
             return None
         between = _around(_around(turns, _ANSWER)[1], _USERS[1])
-        thought = f"{marks[0]}\n{_THOUGHT}\n{marks[1]}\n\n{_ANSWER}" if marks else _ANSWER
-        kept = all(_grows(self._turns([said] * 2), opening, between, said) for said in (_ANSWER, thought))
-        return between if kept else None
+        return between if _grows(self._turns([_ANSWER] * 2), opening, between) else None
 
     def goes_on(self, system: tuple[str, str, str], between: tuple[str, str]) -> bool:
         """Whether a conversation with a system message grows as one without."""
         opening = (system[0] + _SYSTEM + system[1], system[2])
-        return _grows(self._turns([_ANSWER] * 2, [_message("system", _SYSTEM)]), opening, between, _ANSWER)
+        return _grows(self._turns([_ANSWER] * 2, [_message("system", _SYSTEM)]), opening, between)
 
     def ending(self) -> str:
         """What follows the player's last words; where nothing does, what follows words that were answered."""
@@ -170,11 +174,11 @@ def _around(rendered: str, probe: str) -> tuple[str, str]:
     return before, after
 
 
-def _grows(rendered: str, opening: Sequence[str], between: tuple[str, str], said: str) -> bool:
-    """Whether a conversation in which the player says the same twice is put together from these pieces. Between the opening
+def _grows(rendered: str, opening: Sequence[str], between: tuple[str, str]) -> bool:
+    """Whether a conversation in which the player answers twice is put together from these pieces. Between the opening
     and what is said there may be white space, which a template that writes it later leaves to the player."""
     asked = [opening[0] + _USERS[0] + opening[1], *(between[0] + user + between[1] for user in _USERS[1:])]
-    return any(rendered == (lead + said).join(asked) for lead in ("", " ", "\n"))
+    return any(rendered == (lead + _ANSWER).join(asked) for lead in ("", " ", "\n"))
 
 
 def _message(role: str, content: str) -> Message:

@@ -25,7 +25,8 @@ from selfplay.learning.policy.settings import PolicySettings
 os.environ.setdefault("UNSLOTH_COMPILE_LOCATION", str(Path(tempfile.gettempdir()) / f"unsloth_{os.getuid()}"))
 
 try:
-    FastLanguageModel: Any = import_module("unsloth").FastLanguageModel
+    _unsloth: Any = import_module("unsloth")
+    FastLanguageModel = _unsloth.FastLanguageModel
 except ImportError as trouble:
     raise PolicyError(
         f"unsloth cannot be imported ({trouble}): python -m pip install 'selfplay[gpu]', or give --backend transformers"
@@ -49,7 +50,7 @@ def open_trainer(source: str | Path, settings: PolicySettings, seed: int, device
     if place.type == "cpu" and torch.cuda.is_available():
         raise PolicyError("backend unsloth takes the GPU that is there; give --backend transformers with --device cpu")
     try:
-        config = AutoConfig.from_pretrained(str(source)).get_text_config()
+        config = AutoConfig.from_pretrained(str(source), trust_remote_code=False).get_text_config()
         whole = getattr(config, "max_position_embeddings", sys.maxsize)
         # One more than a row may have; beyond what the model knows it would stretch the positions.
         longest = min(whole, (settings.context or whole) + 1)
@@ -129,8 +130,8 @@ class UnslothTrainer(PeftTrainer):
         return Adapters(adapted, self.base)
 
     def _logprobs(self, role: Role | None, rows: Rows, temperature: float) -> tuple[Tensor, Tensor]:
-        # Its `generate` runs under autocast, so scoring must.
+        # Its `generate` runs under autocast, other than on its CPU backend, so scoring must.
         dtype: Any = self.model.get_base_model().dtype
-        half = self.device.type == "cuda" and dtype != torch.float32
+        half = _unsloth.DEVICE_TYPE != "cpu" and dtype != torch.float32
         with torch.autocast(self.device.type, dtype=dtype if half else None, enabled=half):
             return super()._logprobs(role, rows, temperature)

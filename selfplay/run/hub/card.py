@@ -1,12 +1,14 @@
 """The card of a pushed run: the hub's metadata, with evaluation results in its own form, and a page from a template.
 
 Figures come from the run's records, the command from its settings. What models wrote stands in a fence longer than any
-in it. Left out: a list of data sets in the metadata, since the package's own sets are not on the hub.
+in it. Problems are named by the package's sets, or by the name on the hub that whoever pushes gives to a file; a file's path
+stands in the command alone.
 """
 
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from itertools import islice
@@ -16,9 +18,11 @@ from typing import Any
 from selfplay.config import Config, configure, to_flags
 from selfplay.config.layers import PRESETS
 from selfplay.errors import SelfplayError
+from selfplay.game.problems import SETS
 from selfplay.match.show import sample_text
 from selfplay.printing import printable
 from selfplay.run.folder import CONFIG
+from selfplay.run.hub.licence import Licence
 from selfplay.run.progress import FIGURES
 from selfplay.run.report.curves import held_out
 from selfplay.run.report.page import before_after
@@ -27,6 +31,8 @@ from selfplay.run.report.reading import Matches, RunRecord
 CURVES = "curves.svg"
 TAG = "selfplay"  # by which a repository of ours is known
 LOOKED = 200  # matches among which the sample is looked for
+LONGEST = 20_000  # characters of the sample
+VLLM_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)  # the values that its `max_lora_rank` takes
 _STYLE = (
     "<style>text{font:10px sans-serif;fill:#5b6675}.grid{stroke:#d8dee6}polyline{fill:none;stroke:currentColor;"
     "stroke-width:1.6}circle{fill:currentColor}.bar{stroke:currentColor;opacity:.6}.c0{color:#0b57c2}.c1{color:#b3500b}"
@@ -36,28 +42,37 @@ _STYLE = (
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What the card is of: the repository, the base on the hub (None: the embedded player, pushed along), the LoRA rank."""
+    """What the card is of: the repository, the base on the hub (None: the embedded player, pushed along), the LoRA rank, the
+    name on the hub of the problems (None: it is not known)."""
 
     repo: str
     base: str | None
     curves: bool
     rank: int
+    dataset: str | None = None
+
+    @property
+    def served_rank(self) -> int | None:
+        """What vLLM is told: the least of its ranks that holds this one; None where none does."""
+        return next((rank for rank in VLLM_RANKS if rank >= self.rank), None)
 
 
-def card(record: RunRecord, about: Subject) -> str:
+def card(record: RunRecord, about: Subject, licence: Licence) -> str:
     """The text of README.md."""
     from huggingface_hub import ModelCardData
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     data = ModelCardData(
         base_model=about.base,
-        license="other" if about.base else "mit",
-        license_name="that-of-the-base-model" if about.base else None,
+        datasets=datasets(record, about),
         library_name="peft",
         pipeline_tag="text-generation",
         tags=[TAG, "self-play", "reinforcement-learning", "lora", "code"],
         model_name=about.repo.split("/")[-1],
-        eval_results=results(record),
+        eval_results=results(record, about),
+        license=licence.license,
+        license_name=licence.license_name,
+        license_link=licence.license_link,
     )
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
@@ -77,21 +92,37 @@ def card(record: RunRecord, about: Subject) -> str:
         sample=sample,
         fence=_fence(sample),
         settings=record.config,
+        problems=_problems(record),
+        licence=licence,
     )
 
 
-def results(record: RunRecord) -> list[Any] | None:
+def datasets(record: RunRecord, about: Subject) -> list[str] | None:
+    """What the problems are called; None where they are a file without a name on the hub."""
+    if about.dataset:
+        return [about.dataset]
+    own = str(record.config.get("problems"))
+    return [own.partition("/")[0]] if own in SETS else None
+
+
+def _problems(record: RunRecord) -> str:
+    """A set of the package, or a file's name without its path."""
+    own = str(record.config.get("problems", "problems"))
+    return own if own in SETS else printable(Path(own).name)
+
+
+def results(record: RunRecord, about: Subject) -> list[Any] | None:
     """The last evaluation's figures as the hub lists them; None without one."""
     from huggingface_hub import EvalResult
 
     if not record.evaluations:
         return None
     last = record.evaluations.get("after") or list(record.evaluations.values())[-1]
-    problems = printable(str(record.config.get("problems", "problems")))
+    problems = _problems(record)
     found = [
         EvalResult(
             task_type="text-generation",
-            dataset_type=problems,
+            dataset_type=about.dataset or problems,
             dataset_name=f"{problems}, {last.get('problems')} held-out problems",
             dataset_split=str(last.get("split")),
             metric_type=key,
@@ -119,7 +150,9 @@ def command(run: Path) -> str:
         for each, flag, default in zip(fields(Config), to_flags(made), usual, strict=True)
         if flag != default and not each.metadata["anew"] and each.name != "output_dir"
     ]
-    return " ".join(["python -m selfplay.train", *(f"--{name}={value}" for name, value in named.items()), *given])
+    return shlex.join(
+        ["python", "-m", "selfplay.train", *(f"--{name}={value}" for name, value in named.items()), *given]
+    )
 
 
 def curves(record: RunRecord) -> str:
@@ -135,7 +168,8 @@ def _sample(record: RunRecord) -> str:
     found = None
     for _, match in islice(Matches(record.path), LOOKED):
         found = match
-    return printable(sample_text(found)) if found else ""
+    text = sample_text(found) if found else ""
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}\n... {len(text) - LONGEST} more characters"
 
 
 def _fence(text: str) -> str:

@@ -1,8 +1,8 @@
-"""The folder that is pushed: both adapters, the card, curves, the settings; for the embedded player its base too.
+"""The folder that is pushed: both adapters, the settings, curves, a card; for the embedded player its base too.
 
-An adapter names its base in adapter_config.json. The embedded player lies on this machine alone, so its files go to the root of
-the repository, and the adapters name that. Any other base must have a name on the hub. Left out: records, whose texts are
-many and somebody's to look through first, and checkpoints' optimizers.
+An adapter names its base in adapter_config.json, and a folder by its last part alone. The embedded player lies on this machine
+only, so its files go to the root of the repository, and the adapters name that. Any other base must have a name on the hub.
+Left out: records, whose texts are many and somebody's to look through first, and checkpoints' optimizers.
 """
 
 from __future__ import annotations
@@ -16,14 +16,17 @@ from typing import Any
 
 from selfplay.errors import BadInput
 from selfplay.game.episode import ROLES
+from selfplay.printing import printable
 from selfplay.run import checkpoints
 from selfplay.run.adapters import BASE, SETTINGS
 from selfplay.run.folder import ADAPTERS, CONFIG
 from selfplay.run.hub.card import CURVES, Subject, card, curves
-from selfplay.run.report.reading import read_run
+from selfplay.run.hub.licence import Licence
+from selfplay.run.report.reading import RunRecord, read_run
 
 WEIGHTS = "adapter_model.safetensors"
-PLAYER = ("tiny", "player")  # the last parts of the embedded player's folder
+EMBEDDED = "embedded"  # what the player that comes with the package is called as a base
+PLAYER = ("tiny", "player")  # the last parts of its folder, which PEFT alone would name
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,18 +49,30 @@ def find_adapters(run: Path, base: str | None = None) -> Adapters:
         raise BadInput(f"{run} holds no adapters of both roles; a run saves them when it ends or is interrupted")
     folder = max(whole, key=lambda path: (path / ROLES[0] / WEIGHTS).stat().st_mtime)
     named = str(_settings(folder / ROLES[0]).get("base_model_name_or_path") or "")
-    if Path(named).parts[-2:] == PLAYER:
+    if named == EMBEDDED or Path(named).parts[-2:] == PLAYER:
         return Adapters(folder, None)
-    if base is None and Path(named).is_dir():
+    if base is None and (named.count("/") != 1 or Path(named).is_dir()):
         raise BadInput(
-            f"the adapters' base is a folder of this machine, {named}, which nobody else can load; "
-            "give --base with its name on the hub"
+            f"the adapters' base is {printable(named) or 'not named'}, which is no user/name on the hub: nobody else could "
+            "find it; give --base with its name on the hub"
         )
     return Adapters(folder, base or named)
 
 
-def pack(run: Path, repo: str, into: Path, base: str | None = None) -> None:
-    """Fills the empty folder `into`. Raises BadInput."""
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """A folder that is whole but for its card, whose licence only the hub can tell."""
+
+    folder: Path
+    record: RunRecord
+    about: Subject
+
+    def write_card(self, licence: Licence) -> None:
+        (self.folder / "README.md").write_text(card(self.record, self.about, licence), encoding="utf-8")
+
+
+def pack(run: Path, repo: str, into: Path, base: str | None = None, dataset: str | None = None) -> Parcel:
+    """Fills the empty folder `into`; asks no network. `dataset`: the hub's name of the problems. Raises BadInput."""
     adapters = find_adapters(run, base)
     record = read_run(run)
     for role in ROLES:
@@ -74,8 +89,7 @@ def pack(run: Path, repo: str, into: Path, base: str | None = None) -> None:
     drawn = curves(record)
     if drawn:
         (into / CURVES).write_text(drawn, encoding="utf-8")
-    about = Subject(repo, adapters.base, bool(drawn), _rank(adapters.folder))
-    (into / "README.md").write_text(card(record, about), encoding="utf-8")
+    return Parcel(into, record, Subject(repo, adapters.base, bool(drawn), _rank(adapters.folder), dataset))
 
 
 def _copy_player(into: Path) -> None:

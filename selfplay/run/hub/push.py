@@ -8,6 +8,8 @@ what an earlier push had and this one has not.
 
 from __future__ import annotations
 
+import json
+import shlex
 import tempfile
 import time
 from collections.abc import Iterator
@@ -19,7 +21,8 @@ from typing import TYPE_CHECKING
 from selfplay.errors import SelfplayError
 from selfplay.printing import printable
 from selfplay.run.hub.card import TAG
-from selfplay.run.hub.parcel import pack
+from selfplay.run.hub.licence import licence_of
+from selfplay.run.hub.parcel import Parcel, pack
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -57,26 +60,36 @@ def push(
     public: bool = False,
     revision: str | None = None,
     base: str | None = None,
+    dataset: str | None = None,
     api: HfApi | None = None,
 ) -> Pushed:
-    """Both adapters of `run` and their card as one commit. Raises BadInput for a run, HubError for the hub."""
+    """Both adapters of `run` and their card as one commit. Raises BadInput for a run, HubError for the hub.
+
+    `base` and `dataset`: the hub's names of the base and of the problems, where the run had them from this machine.
+    """
     api = api or client()
     check(repo, api)
+    for name in filter(None, (base, dataset)):
+        if not _is_name(name):
+            raise HubError(
+                f"{printable(name)[:100]} is no name on the hub, which is user/name; see --base and --dataset"
+            )
     with tempfile.TemporaryDirectory(prefix="selfplay-push-") as folder:
-        pack(run, repo, Path(folder), base)
-        return send(Path(folder), repo, run.name, public, revision, api)
+        return send(pack(run, repo, Path(folder), base, dataset), public, revision, api)
 
 
-def send(
-    folder: Path, repo: str, name: str, public: bool = False, revision: str | None = None, api: HfApi | None = None
-) -> Pushed:
-    """A folder that `pack` made, as one commit. Raises HubError."""
+def send(parcel: Parcel, public: bool = False, revision: str | None = None, api: HfApi | None = None) -> Pushed:
+    """What `pack` made and its card, as one commit. Raises HubError."""
     api, began = api or client(), time.monotonic()
+    folder, repo = parcel.folder, parcel.about.repo
+    parcel.write_card(licence_of(parcel.about.base, api))
     with said(repo, "pushed"):
         _open(api, repo, public)
         if revision:
             api.create_branch(repo, branch=revision, exist_ok=True)
-        api.upload_folder(repo_id=repo, folder_path=folder, commit_message=f"selfplay: {name}", revision=revision)
+        api.upload_folder(
+            repo_id=repo, folder_path=folder, commit_message=f"selfplay: {parcel.record.path.name}", revision=revision
+        )
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     return Pushed(f"{api.endpoint}/{repo}", size, time.monotonic() - began)
 
@@ -95,18 +108,24 @@ def check(repo: str, api: HfApi | None = None) -> None:
 
 def again(run: Path, repo: str, public: bool = False) -> str:
     """The command that pushes this run."""
-    return f"python -m selfplay.hub push {run} {repo}" + " --public" * public
+    return shlex.join(["python", "-m", "selfplay.hub", "push", str(run), repo, *["--public"] * public])
 
 
 def named(repo: str) -> None:
+    """Raises HubError where it is no name of a repository that somebody can have."""
+    if not _is_name(repo) or "/" not in repo:
+        raise HubError("the name of a repository is user/name, of letters, digits, dots, dashes and underscores")
+
+
+def _is_name(repo: str) -> bool:
+    """Whether the hub takes it: old models have a name without a user."""
     from huggingface_hub.utils import HFValidationError, validate_repo_id
 
     try:
         validate_repo_id(repo)
     except HFValidationError:
-        repo = ""
-    if repo.count("/") != 1:
-        raise HubError("the name of a repository is user/name, of letters, digits, dots, dashes and underscores")
+        return False
+    return True
 
 
 def _logged_in(api: HfApi) -> None:
@@ -139,7 +158,7 @@ def said(repo: str, done: str) -> Iterator[None]:
 
     try:
         yield
-    except (OSError, HTTPError, RuntimeError) as error:  # RuntimeError: a file that could not be sent
+    except (OSError, HTTPError, RuntimeError, json.JSONDecodeError) as error:  # RuntimeError: a file could not be sent
         raise HubError(f"{repo} was not {done}: {_why(error)}") from None
 
 

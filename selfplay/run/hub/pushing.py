@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from selfplay.config import Config
 from selfplay.errors import SelfplayError
 from selfplay.run.folder import Saves
-from selfplay.run.hub.parcel import find_adapters, pack
+from selfplay.run.hub.parcel import Parcel, find_adapters, pack
 from selfplay.run.hub.push import again, check, send
 from selfplay.run.recorders import Silent
 
@@ -61,22 +61,22 @@ class Pushing(Silent):
             if newest == self._pushed:
                 shutil.rmtree(folder)
                 return
-            pack(self.run, self.repo, folder)
+            parcel = pack(self.run, self.repo, folder)
         except (SelfplayError, OSError) as error:
             shutil.rmtree(folder, ignore_errors=True)
             self._failed(error)
             return
         self._pushed = newest
-        self._thread = threading.Thread(target=self._send, args=(folder,), daemon=True)
+        self._thread = threading.Thread(target=self._send, args=(parcel,), daemon=True)
         self._thread.start()
 
-    def _send(self, folder: Path) -> None:
+    def _send(self, parcel: Parcel) -> None:
         try:
-            self._say(str(send(folder, self.repo, self.run.name, api=self._api)))
+            self._say(str(send(parcel, api=self._api)))
         except Exception as error:  # noqa: BLE001 -- a stranger's library and network: no run ends for them
             self._failed(error)
         finally:
-            shutil.rmtree(folder, ignore_errors=True)
+            shutil.rmtree(parcel.folder, ignore_errors=True)
 
     def _failed(self, error: Exception) -> None:
         why = error if isinstance(error, SelfplayError) else f"{self.repo} was not pushed: {type(error).__name__}"

@@ -6,9 +6,11 @@ out: axes that a reader can move; the numbers themselves are in metrics.jsonl.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import groupby
 from typing import Any
 
 from selfplay.game.episode import ROLES
@@ -17,6 +19,8 @@ from selfplay.run.progress import number
 
 WIDTH, HEIGHT = 560, 200
 LEFT, RIGHT, TOP, BOTTOM = 44, 10, 16, 22
+LABEL, LETTER, NUMBER = 54, 18, 26  # room that a stage's name, a phase's letter, a step's number take, on a phone too
+SLACK = 1e-9  # parts of a step by which rounding may miss
 Point = tuple[float, float]
 
 
@@ -31,12 +35,14 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A figure of the report: title, one sentence on what it shows, its lines and the marks under it: (x, label)."""
+    """A figure of the report: title, one sentence on what it shows, its lines; above them where stages begin, below them
+    phases (from, to, letter) or evaluations."""
 
     title: str
     about: str
     lines: tuple[Line, ...]
-    marks: tuple[tuple[float, str], ...]
+    marks: tuple[tuple[float, str], ...] = ()
+    phases: tuple[tuple[float, float, str], ...] = ()
     ticks: tuple[tuple[float, str], ...] = ()
 
     @property
@@ -46,11 +52,11 @@ class Chart:
 
 def charts(steps: Sequence[Metrics], evaluations: Mapping[str, Metrics]) -> list[Chart]:
     """Every chart that has something to show."""
-    marks = stage_marks(steps)
+    marks, phases = stage_marks(steps), phase_marks(steps)
     found = [held_out(evaluations)]
     for title, about, read in CHARTS:
         lines = tuple(line for name, value in read.items() if (line := _line(name, steps, value)).points)
-        found.append(Chart(title, about, lines, marks))
+        found.append(Chart(title, about, lines, marks, phases))
     return [chart for chart in found if chart.lines]
 
 
@@ -74,7 +80,7 @@ def held_out(evaluations: Mapping[str, Metrics]) -> Chart:
             lines.append(Line(name, points, bars))
     ticks = tuple((float(x), when) for x, when in enumerate(order))
     about = "Share of held-out problems, cases or mutants, with 95 % intervals."
-    return Chart("Held-out problems", about, tuple(lines), (), ticks)
+    return Chart("Held-out problems", about, tuple(lines), ticks=ticks)
 
 
 def stage_marks(steps: Sequence[Metrics]) -> tuple[tuple[float, str], ...]:
@@ -85,6 +91,15 @@ def stage_marks(steps: Sequence[Metrics]) -> tuple[tuple[float, str], ...]:
         if not marks or marks[-1][1] != label:
             marks.append((float(step.get("step") or 0) + 1, label))
     return tuple(marks)
+
+
+def phase_marks(steps: Sequence[Metrics]) -> tuple[tuple[float, float, str], ...]:
+    """The phases of the schedule: first step, last step, and a letter for who learns ("stage 2 generator": G)."""
+    found = []
+    for phase, own in groupby(steps, key=lambda step: str(step.get("phase") or "")):
+        numbers = [float(step.get("step") or 0) + 1 for step in own]
+        found.append((numbers[0], numbers[-1], phase.rpartition(" ")[2][:1].upper()))
+    return tuple(found)
 
 
 def _figure(name: str) -> Callable[[Metrics], Any]:
@@ -148,6 +163,7 @@ class _Frame:
 
     low: Point
     high: Point
+    step: float
 
     def x(self, value: float) -> float:
         return round(LEFT + (value - self.low[0]) / (self.high[0] - self.low[0]) * (WIDTH - LEFT - RIGHT), 1)
@@ -164,10 +180,20 @@ def _frame(chart: Chart) -> _Frame:
         y for line in chart.lines for bar in line.bars for y in bar
     ]
     low, high = min(0.0, *ys), max(ys)
-    high = 1.0 if 0.5 < high <= 1.0 and low >= 0 else high if high > low else low + 1.0
+    step = _round_step((high if high > low else low + 1.0) - low)
+    low, high = (
+        step * math.floor(low / step + SLACK),
+        step * math.ceil((high if high > low else low + 1.0) / step - SLACK),
+    )
     pad = 0.3 if chart.ticks else 0.0
     left, right = min(xs) - pad, max(xs) + pad
-    return _Frame((left, low), (right if right > left else left + 1.0, high))
+    return _Frame((left, low), (right if right > left else left + 1.0, high), step)
+
+
+def _round_step(span: float) -> float:
+    """The least round number that cuts the span into four parts at most."""
+    least = 10.0 ** math.floor(math.log10(span / 4))
+    return next(least * part for part in (1, 2, 2.5, 5, 10) if least * part * (4 + SLACK) >= span)
 
 
 def _svg(chart: Chart) -> str:
@@ -182,8 +208,8 @@ def _svg(chart: Chart) -> str:
 
 def _grid(frame: _Frame) -> list[str]:
     low, high = frame.low[1], frame.high[1]
-    values = [low + (high - low) * part / 4 for part in range(5)]
-    digits = 2 if high - low < 10 else 0
+    values = [low + frame.step * part for part in range(round((high - low) / frame.step) + 1)]
+    digits = next((digits for digits in range(6) if round(frame.step, digits) == round(frame.step, 9)), 6)
     return [
         f'<path class="grid" d="M{LEFT} {frame.y(value)}H{WIDTH - RIGHT}"/>'
         f'<text class="tick" x="{LEFT - 6}" y="{frame.y(value) + 3}" text-anchor="end">{number(value, digits)}</text>'
@@ -192,12 +218,18 @@ def _grid(frame: _Frame) -> list[str]:
 
 
 def _marks(chart: Chart, frame: _Frame) -> list[str]:
-    """Stages as dashed lines with their names above, evaluations as names below."""
+    """Stages as dashed lines with their names above, phases as letters and evaluations as names below."""
     drawn = [
         f'<path class="stage" d="M{frame.x(x)} {TOP}V{HEIGHT - BOTTOM}"/>'
-        f'<text class="tick" x="{frame.x(x) + 3}" y="{TOP - 5}">{escape(label)}</text>'
+        f'<text class="tick" x="{min(frame.x(x) + 3, WIDTH - LABEL)}" y="{TOP - 5}">{escape(label)}</text>'
         for x, label in chart.marks
     ]
+    for first, last, letter in chart.phases:
+        if frame.x(last + 1) - frame.x(first) >= LETTER:  # beside the step numbers at both ends
+            x = min(max((frame.x(first) + frame.x(last)) / 2, LEFT + NUMBER), WIDTH - RIGHT - NUMBER)
+            drawn.append(
+                f'<text class="tick" x="{x:.1f}" y="{HEIGHT - 6}" text-anchor="middle">{escape(letter)}</text>'
+            )
     below = list(chart.ticks)
     if not below:
         below = [(x, f"{x:.0f}") for x in dict.fromkeys((round(frame.low[0]), round(frame.high[0])))]

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from selfplay.cases.case import Case
 from selfplay.game.episode import Conversation, Turn
 from selfplay.judging.turns import WrittenTurn
 from selfplay.match.record import KILLS, Chain, Match, Paid, Row, Suite
@@ -63,7 +62,7 @@ def embedded(value: Any) -> str:
 
 def entry(match: Match, number: int) -> dict[str, Any]:
     """What the list shows of a match and what filters ask."""
-    counting = (*match.baseline, *match.admitted)
+    counting = match.counting
     failed = sum(_fails(match.on(row, counting)) for row in match.programs)
     return {
         "n": number,
@@ -99,7 +98,7 @@ def view(match: Match) -> dict[str, Any]:
         "turns": turns.values,
         "cases": [shown(case.source) for case in match.cases],
         "own": match.own,
-        "counting": [place[case.key] for case in _each_once((*match.baseline, *match.admitted))],
+        "counting": [place[case.key] for case in match.counting],
         "programs": [_marks(row) for row in match.programs],
         "targets": [[target.origin, _marks(target.verdicts), shown(target.source)] for target in match.targets],
     }
@@ -159,10 +158,6 @@ def _tests(turn: WrittenTurn, place: dict[tuple[object, ...], int]) -> list[list
 
 def _marks(row: Row) -> str:
     return "".join(MARKS[verdict] if verdict else " " for verdict in row)
-
-
-def _each_once(cases: Sequence[Case]) -> list[Case]:
-    return list({case.key: case for case in cases}.values())
 
 
 def _fails(verdicts: Sequence[str]) -> bool:

@@ -130,10 +130,10 @@
 
   function fate(data, [place, source, why]) {
     const mark = place < 0 ? " " : (data.programs[program] || "")[place] || " ";
-    const kills = place < 0 ? 0 : [...data.programs, ...data.targets.map((target) => target[1])].filter((row) => killed(row[place] || " ")).length;
+    const failing = place < 0 ? 0 : [...data.programs, ...data.targets.map((target) => target[1])].filter((row) => killed(row[place] || " ")).length;
     return make("li", {}, make("code", {}, source), " ",
-      why ? make("span", { class: "no" }, `does not count: ${why}`)
-        : make("span", { class: "ok" }, `counts; this program: ${NAMES[mark]}; ${kills} of ${data.programs.length + data.targets.length} programs fail it`));
+      why ? make("span", { class: "soft" }, `does not count: ${why}`)
+        : make("span", { class: killed(mark) ? "no" : "ok" }, `counts; this program: ${NAMES[mark]}; ${failing} of ${data.programs.length + data.targets.length} fail it`));
   }
 
   function matrix(data) {
@@ -148,17 +148,18 @@
         const kind = mark === "." ? "passed" : killed(mark) ? "killed" : "";
         return make("td", { class: `${kind} ${counts.has(place) ? "" : "idle"}`, title: `test ${place + 1}: ${NAMES[mark]}` }, mark);
       })));
-    return make("div", {}, make("p", { class: "soft" }, `${index.legend}. The problem's own ${data.own} tests first; pale ones do not count.`),
+    return make("div", {}, make("p", { class: "soft" }, `${index.legend.replace(/  +/g, ", ")}. The problem's own ${data.own} tests first; pale ones do not count.`),
       make("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Verdicts" }, make("table", { class: "marks" }, make("thead", {}, head), make("tbody", {}, ...body))));
   }
 
   function paid(data) {
-    const line = (name, reward, advantages) => make("tr", {}, make("th", { scope: "row" }, name), make("td", {}, reward), make("td", {}, advantages));
-    return make("div", {}, make("h3", {}, "Rewards"), make("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Rewards" }, make("table", {},
-      make("thead", {}, make("tr", {}, ...["", "reward", "advantage by stage (– not trained)"].map((text) => make("th", { scope: "col" }, text)))),
+    const row = (values, text) => values.map((value) => text(value).padStart(6)).join("");
+    const line = (name, reward, advantages) => make("tr", {}, make("th", { scope: "row" }, name), make("td", {}, reward), make("td", {}, row(advantages, signed)));
+    return make("div", {}, make("h3", {}, "Rewards"), make("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Rewards" }, make("table", { class: "paid" },
+      make("thead", {}, make("tr", {}, ...["", "reward, a suite's by stage", "advantage by stage (– not trained)"].map((text) => make("th", { scope: "col" }, text)))),
       make("tbody", {},
-        ...data.chains.map((chain, place) => line(`program ${place + 1}`, number(chain.reward), chain.advantages.map(signed).join("  "))),
-        ...data.suites.map((each, place) => line(`suite ${place + 1}`, each.rewards.map(number).join("  "), each.advantages.map(signed).join("  ")))))));
+        ...data.chains.map((chain, place) => line(`program ${place + 1}`, row([chain.reward], number), chain.advantages)),
+        ...data.suites.map((each, place) => line(`suite ${place + 1}`, row(each.rewards, number), each.advantages))))));
   }
 
   // ---- start ----

@@ -53,7 +53,7 @@ def write_report(run: Path, out: Path | None = None) -> Written:
     """The report of the run in `run`, written to `out` (RUN/report.html). Raises BadInput."""
     record = read_run(run)
     matches, kept, tallies = Matches(run), Kept(), Tallies()
-    watch = Watch(dict(record.made_with))
+    watch = Watch(dict(record.made_with) | {"ledger": record.config.get("ledger")})
     for step in record.steps:
         watch.step(step)
     for _, step in groupby(matches, key=lambda pair: pair[1].step.index):

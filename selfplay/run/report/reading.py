@@ -42,10 +42,15 @@ class RunRecord:
         """How far the run came, as a sentence."""
         if not self.steps:
             return "No step is done yet."
-        done = int(self.steps[-1].get("step") or 0) + 1
+        last, count = self.steps[-1]["step"] + 1, len(self.steps)
+        far = (
+            f"{count} of {self.planned} steps"
+            if last == count
+            else f"{count} steps, the last of them {last} of {self.planned}"
+        )
         if "after" in self.evaluations:
-            return f"Finished: {done} of {self.planned} steps."
-        return f"Not finished: {done} of {self.planned} steps are recorded. It is still running, or it was interrupted."
+            return f"Finished: {far}."
+        return f"Not finished: {far} are recorded. It is still running, or it was interrupted."
 
 
 def read_run(path: Path) -> RunRecord:
@@ -56,16 +61,22 @@ def read_run(path: Path) -> RunRecord:
         raise BadInput(f"{path} holds no run ({CONFIG}, {METRICS} or {EPISODES}); give the --output-dir of one")
     lines = Lines(path / METRICS)
     records = list(lines)
+    steps = [each for each in records if each.get("kind") == "step"]
+    whole = [each for each in steps if _is_count(each.get("step")) and _is_count(each.get("steps", 0))]
     config = _settings(path / CONFIG)
     return RunRecord(
         path,
         {name: value for name, value in config.items() if name != MADE_WITH},
-        config.get(MADE_WITH) or {},
-        tuple(each for each in records if each.get("kind") == "step"),
+        made_with if isinstance(made_with := config.get(MADE_WITH), dict) else {},
+        tuple(whole),
         {str(each.get("when")): each for each in records if each.get("kind") == "evaluation"},
-        lines.damaged,
+        lines.damaged + len(steps) - len(whole),
         (path / ADAPTERS).is_dir(),
     )
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and 0 <= value < 2**53
 
 
 @dataclass(slots=True)

@@ -27,7 +27,7 @@ class Tallies:
 
     def take(self, match: Match) -> None:
         problem = match.problem.id
-        counting = (*match.baseline, *match.admitted)
+        counting = match.counting
         for row in match.programs:
             verdicts = match.on(row, counting)
             self.played[problem] += 1
@@ -39,7 +39,7 @@ class Tallies:
 
     def _kills(self, match: Match) -> None:
         wrong, place = list(match.wrong()), {case.key: number for number, case in enumerate(match.cases)}
-        for case in match.admitted:
+        for case in match.exam:
             verdicts = [row[place[case.key]] for row in wrong]
             test = (match.problem.id, case.source)
             self.faced[test] += sum(verdict is not None for verdict in verdicts)

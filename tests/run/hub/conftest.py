@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import shutil
 import sys
 from collections.abc import Iterator
@@ -12,7 +13,9 @@ from typing import Any
 import pytest
 import torch
 
+from selfplay.game.episode import ROLES
 from selfplay.learning.setup import EMBEDDED
+from tests.learning.conftest import tokenizer as tokenizer  # the fixture
 
 # The folder is no package, and pytest imports its files by their paths.
 _spec = importlib.util.spec_from_file_location("hub_server", Path(__file__).parent / "hub_server.py")
@@ -54,6 +57,9 @@ def adapters(tmp_path_factory: pytest.TempPathFactory) -> Path:
     model.add_adapter("discriminator", settings)
     folder = tmp_path_factory.mktemp("adapters")
     model.save_pretrained(str(folder))
+    for role in ROLES:  # a run names its base so
+        path = folder / role / "adapter_config.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"base_model_name_or_path": "embedded"}))
     return folder
 
 

@@ -2,8 +2,9 @@
 
     with Hub() as hub: hub.url, hub.files("me/run"), hub.fails["/commit/"] = [503]
 
-A fault is a status, or `break` for a connection that ends in the middle; each is used up by one request. The one valid token is
-TOKEN, and it may write under `me/` alone. Left out: xet, pull requests, large files in parts.
+A fault is a status, `break` for a connection that ends in the middle, or `page` for an answer that is no JSON; each is used
+up by one request. The one valid token is TOKEN, and it may write under `me/` alone. Left out: xet, pull requests, large files
+in parts.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ class Repository:
     commits: int = 0
 
     @property
-    def tags(self) -> list[str]:
+    def metadata(self) -> dict[str, Any]:
         page = self.branches["main"].get("README.md", b"").decode()
         found = re.match(r"---\n(.*?)\n---\n", page, re.DOTALL)
-        return list((yaml.safe_load(found[1]) or {}).get("tags", [])) if found else []
+        return (yaml.safe_load(found[1]) or {}) if found else {}
 
 
 class Hub:
@@ -60,6 +61,10 @@ class Hub:
     def __exit__(self, *_: object) -> None:
         self._server.shutdown()
         self._server.server_close()
+
+    def put(self, repo: str, files: Mapping[str, bytes], private: bool = False) -> None:
+        """A repository that somebody pushed earlier."""
+        self.repositories[repo] = Repository(private, {"main": dict(files)})
 
     def files(self, repo: str, branch: str = "main") -> Mapping[str, bytes]:
         return self.repositories[repo].branches[branch]
@@ -110,9 +115,11 @@ class _Handler(BaseHTTPRequestHandler):
             self.rfile.read(1)
             self.close_connection = True
             self.connection.close()
-            return
+            return None
         self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        self._send(int(fault), {"error": "as the test wants it"})
+        if fault == "page":
+            return self._send(200, data=b"<html>Log in to this network</html>")
+        return self._send(int(fault), {"error": "as the test wants it"})
 
     def _send(self, status: int, value: Any = None, data: bytes | None = None, **headers: str) -> None:
         content = data if data is not None else json.dumps(value).encode()
@@ -138,8 +145,9 @@ class _Handler(BaseHTTPRequestHandler):
             return self._send(404, {"error": "no such revision"}, X_Error_Code="RevisionNotFound")
         if held is not None:
             files = [{"rfilename": path} for path in held.branches["main"]]
-            about = {"id": name, "modelId": name, "private": held.private, "tags": held.tags, "siblings": files}
-            self._send(200, about | {"sha": "f" * 40})
+            about = {"id": name, "modelId": name, "private": held.private, "siblings": files}
+            told = {"tags": held.metadata.get("tags", []), "cardData": held.metadata}
+            self._send(200, about | told | {"sha": "f" * 40})
         return None
 
     def create(self, body: bytes) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -81,3 +83,35 @@ def test_a_folder_that_is_not_there_is_not_looked_for_on_the_hub(
     with pytest.raises(AdapterError, match="no adapters in runs/typo"):
         find_adapters("runs/typo")
     assert hub.asked == []
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """An address where somebody listens and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+
+
+@pytest.fixture
+def closed() -> str:
+    """An address where nobody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        return f"http://127.0.0.1:{listening.getsockname()[1]}"
+
+
+@pytest.mark.parametrize("place", ["silent", "closed"])
+def test_a_mistyped_player_is_refused_where_no_hub_answers(
+    place: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("selfplay.run.hub.pull.PATIENCE", 0.2)
+    monkeypatch.setattr("selfplay.run.hub.pull.client", lambda: HfApi(endpoint=request.getfixturevalue(place)))
+    with pytest.raises(
+        BadInput, match=r"me/typo is no folder here, and me/typo cannot be fetched: http://127\S* does not"
+    ):
+        source_of("me/typo")
+
+
+def test_what_was_fetched_before_plays_without_a_hub(finished: Path, hub: Any, api: HfApi, closed: str) -> None:
+    push(finished, "me/run", api=api)
+    fetched = pull("me/run", endpoint=hub.url, token=str(api.token))
+    assert pull("me/run", endpoint=closed) == fetched

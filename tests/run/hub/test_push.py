@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from huggingface_hub import HfApi
 
 from selfplay.errors import BadInput
@@ -56,50 +55,41 @@ def test_no_path_of_this_machine_is_in_the_adapters(finished: Path, hub: Any, ap
     assert settings_of(hub, "generator")["base_model_name_or_path"] == "me/run"
 
 
-@pytest.mark.parametrize("lines", ["With PEFT:"])
-def test_the_lines_of_the_card_load_both_adapters(
-    lines: str, finished: Path, hub: Any, api: HfApi, tmp_path: Path
-) -> None:
-    push(finished, "me/run", api=api)
-    card = hub.files("me/run")["README.md"].decode()
-    code = card.partition(lines)[2].partition("```python\n")[2].partition("```")[0]
-    code += "\nprint(sorted(model.peft_config), model.active_adapter)"
-    place = {"HF_ENDPOINT": hub.url, "HF_TOKEN": str(api.token), "HF_HOME": str(tmp_path), "HF_HUB_DISABLE_XET": "1"}
-    ran = subprocess.run(
-        [sys.executable, "-c", code], env=os.environ | place, capture_output=True, text=True, timeout=120
-    )
-    assert ran.stdout.strip() == "['discriminator', 'generator'] generator", ran.stderr[-2000:]
-
-
-def test_the_metadata_is_the_hubs(finished: Path, hub: Any, api: HfApi) -> None:
-    push(finished, "me/run", api=api)
-    metadata = yaml.safe_load(hub.files("me/run")["README.md"].decode().split("---\n")[1])
-    assert (metadata["library_name"], metadata["license"], metadata["tags"][0]) == ("peft", "mit", "selfplay")
-    [result] = metadata["model-index"][0]["results"]
-    assert result["dataset"] == {"name": "procedural, 8 held-out problems", "type": "procedural", "split": "dev"}
-    assert result["metrics"] == [{"type": "code_greedy", "value": 0.75, "name": "code correct, greedy"}]
-
-
-def test_what_a_model_wrote_stays_in_its_fence(finished: Path, hub: Any, api: HfApi) -> None:
-    record = json.loads((finished / "episodes.jsonl").read_text().splitlines()[0])
-    record["turns"][0]["text"] = "```\n# A heading\n````"
-    (finished / "episodes.jsonl").write_text(json.dumps(record) + "\n")
-    push(finished, "me/run", api=api)
-    card = hub.files("me/run")["README.md"].decode()
-    assert "\n`````text\n" in card
-    assert "\x1b" not in card
-
-
-def test_a_base_in_a_folder_needs_its_name_on_the_hub(finished: Path, hub: Any, api: HfApi, tmp_path: Path) -> None:
+def name_base(run: Path, base: str) -> None:
     for role in ("generator", "discriminator"):
-        path = finished / "adapters" / role / "adapter_config.json"
-        path.write_text(json.dumps(json.loads(path.read_text()) | {"base_model_name_or_path": str(tmp_path)}))
+        path = run / "adapters" / role / "adapter_config.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"base_model_name_or_path": base}))
+
+
+@pytest.mark.parametrize("named", ["embedded", "/somewhere/selfplay/tiny/player"])
+def test_the_embedded_player_is_pushed_along(named: str, finished: Path, hub: Any, api: HfApi) -> None:
+    name_base(finished, named)
+    push(finished, "me/run", api=api)
+    assert {"model.safetensors", "config.json", "tokenizer.json"} <= set(hub.files("me/run"))
+    assert settings_of(hub, "generator")["base_model_name_or_path"] == "me/run"
+    assert "base_model" not in hub.files("me/run")["README.md"].decode().split("---")[1]
+
+
+@pytest.mark.parametrize("named", ["FOLDER", "my-model", "", "/models/somebody/model"])
+def test_a_base_in_a_folder_needs_its_name_on_the_hub(
+    named: str, finished: Path, hub: Any, api: HfApi, tmp_path: Path
+) -> None:
+    name_base(finished, str(tmp_path) if named == "FOLDER" else named)
     with pytest.raises(BadInput, match="give --base with its name on the hub"):
         push(finished, "me/run", api=api)
     push(finished, "me/run", base="somebody/model", api=api)
     assert settings_of(hub, "discriminator")["base_model_name_or_path"] == "somebody/model"
     assert "base_model: somebody/model" in hub.files("me/run")["README.md"].decode()
     assert "model.safetensors" not in hub.files("me/run")
+
+
+@pytest.mark.parametrize("name", ["../../evil", "a b", "<script>"])
+def test_a_base_or_a_data_set_that_is_no_name_is_refused(name: str, finished: Path, hub: Any, api: HfApi) -> None:
+    with pytest.raises(HubError, match="is no name on the hub"):
+        push(finished, "me/run", base=name, api=api)
+    with pytest.raises(HubError, match="is no name on the hub"):
+        push(finished, "me/run", dataset=name, api=api)
+    assert hub.asked == []
 
 
 def test_a_run_without_adapters_is_refused_before_the_hub_is_asked_to_make_anything(
@@ -160,6 +150,7 @@ FAULTS = {
     ("/commit/", 503): r"the hub failed \(status 503\)",
     ("/blob/", 500): r"the hub failed \(status 500\)",
     ("/blob/", "break"): "the connection failed",
+    ("/preupload/", "page"): r"the connection failed \(JSONDecodeError\)",
     ("/commit/", 418): r"the hub refused it \(status 418: as the test wants it\)",
 }
 

@@ -115,6 +115,21 @@ def test_a_run_that_was_cut_off_is_reported_as_far_as_it_is_whole(run_folder: Pa
     assert len(json.loads(shown.data["index"])["groups"]) == 1
 
 
+def test_an_arm_that_leaves_steps_out_says_how_many_it_has(run_folder: Path) -> None:
+    path = run_folder / "metrics.jsonl"
+    path.write_text(path.read_text().replace('"step": 1, "steps": 2', '"step": 8, "steps": 10'))
+    assert "Finished: 2 steps, the last of them 9 of 10." in read(run_folder).text
+
+
+@pytest.mark.parametrize("step", ['"one"', "-1", "1.5", "null", "true", "1" + "0" * 400])
+def test_a_step_without_a_number_is_left_out_and_counted(run_folder: Path, step: str) -> None:
+    path = run_folder / "metrics.jsonl"
+    path.write_text(path.read_text().replace('"step": 1,', f'"step": {step},'))
+    shown = read(run_folder)
+    assert "Finished: 1 of 2 steps." in shown.text
+    assert "Lines left out because they are not whole: 1." in shown.text
+
+
 def test_a_run_that_has_just_begun_is_reported(run_folder: Path) -> None:
     for name in ("metrics.jsonl", "episodes.jsonl"):
         (run_folder / name).unlink()

@@ -1,0 +1,72 @@
+"""The bank of a run while it goes on: what its steps found to kill wrong programs, kept small, and given back to be replayed.
+
+    banked(bank, matches, run)     the suites that a step's matches change; a bank maps problems to suites
+    replayed(bank)                 by problem, the cases for its exam
+
+A bank is part of the state of a run, so it is bounded: a problem keeps TESTS tests, those that are needed to kill what is
+known first and then the newest, and the last PROGRAMS wrong programs that its tests killed. Left out: what `collect` makes
+of a ledger, which has no bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from selfplay.cases.case import Case
+from selfplay.game.problems import Problem
+from selfplay.match.cover import cover
+from selfplay.match.ledger import case_from_json
+from selfplay.match.record import Match
+from selfplay.match.testbank import BankedSuite, BankedTest, joined
+
+TESTS = 20  # of a problem, as many as a golden exam holds: replayed, they are run for each program of a group
+PROGRAMS = 32  # of a problem: the mutants of a long reference, or four groups that are all wrong
+
+Bank = Mapping[str, BankedSuite]  # by the id of the problem
+
+
+def banked(bank: Bank, matches: Iterable[Match], run: str) -> dict[str, BankedSuite]:
+    """The suites of the matches' problems, with what these matches killed; problems without a reference have none."""
+    found: dict[str, BankedSuite] = {}
+    for match in matches:
+        problem = match.problem
+        if problem.reference_solution is not None:
+            known = found.get(problem.id) or bank.get(problem.id) or BankedSuite(problem, (), (), 0, {})
+            suite = _bounded(joined(known, match, run))
+            if suite.tests:
+                found[problem.id] = suite
+    return found
+
+
+def replayed(bank: Bank) -> dict[str, tuple[Case, ...]]:
+    """The cases of each problem, in the order in which they were found."""
+    return {problem: tuple(test.case for test in suite.tests) for problem, suite in bank.items()}
+
+
+def suite_from_json(told: Mapping[str, Any]) -> BankedSuite:
+    """The suite of a bank that `as_json` told. Its problem is what the bank says of it, without reference and tests."""
+    problem = Problem(told["id"], told["description"], told["entry_point"], told["signature"], (), kind=told["kind"])
+    tests = tuple(
+        BankedTest(one["test"], one["stage"], tuple(one["kills"]), one["run"], case_from_json(one["case"]), one["step"])
+        for one in told["tests"]
+    )
+    return BankedSuite(problem, tests, tuple(told["programs"]), told["written"], told["scores"])
+
+
+def _bounded(suite: BankedSuite) -> BankedSuite:
+    """The suite with the tests that are worth the most, and the last programs that these kill."""
+    tests = suite.tests
+    if len(tests) > TESTS:
+        needed = cover([frozenset(test.kills) for test in tests])
+        strongest = sorted(needed, key=lambda number: -len(tests[number].kills))
+        newest = [number for number in reversed(range(len(tests))) if number not in needed]
+        tests = tuple(tests[number] for number in sorted([*strongest, *newest][:TESTS]))
+    killed = sorted({number for test in tests for number in test.kills})[-PROGRAMS:]
+    place = {number: new for new, number in enumerate(killed)}
+    return replace(
+        suite,
+        tests=tuple(replace(test, kills=tuple(place[n] for n in test.kills if n in place)) for test in tests),
+        programs=tuple(suite.programs[number] for number in killed),
+    )
