@@ -3,8 +3,8 @@
 transformers' own function repeats keys and values for each query head that shares them, which on a CPU takes most of a
 decoding step; the kernel there needs no copies. And rows that begin alike may be laid out `Flat`, one after the other without
 padding, with what they share computed once, gradients included. A mask over the whole flat row was left out: it costs the
-square of all branches together (at 200 shared tokens and 8 branches of 600 it took twice as long as no sharing at all). What a
-model is asked to do is tried on it first, on a few tokens; where it does not hold, the model is left as it is.
+square of all branches together (docs/experiments.md). What a model is asked to do is tried on it first, on a few tokens; where
+it does not hold, the model is left as it is.
 """
 
 from __future__ import annotations
