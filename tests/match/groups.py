@@ -20,6 +20,16 @@ from selfplay.match.score import score
 
 STEP = Step(0, 1, "both", "stage 1 joint")
 PROBLEM = Problem("p", "", "f", "def f(n: int) -> int:", ())
+# Its own tests are happy paths, on which `n > 3` does as well as the reference.
+BIG = Problem(
+    "big",
+    "Is it at least 3?",
+    "f",
+    "def f(n: int) -> bool:",
+    ("assert f(7) == True", "assert f(1) == False"),
+    "def f(n):\n    return n >= 3",
+    hidden_tests=("assert f(3) == True",),
+)
 
 
 def conversation(role: Role, branch: int = 0) -> Conversation:

@@ -13,7 +13,6 @@ from selfplay.box.local import LocalBox
 from selfplay.errors import BadInput
 from selfplay.game.episode import TurnKey
 from selfplay.game.players import Sampling, ScriptedPlayer
-from selfplay.game.problems import Problem
 from selfplay.game.prompts import Prompts
 from selfplay.judging.judge import Judge
 from selfplay.match.bugs import Bug, bug_columns, hunt
@@ -22,16 +21,8 @@ from selfplay.match.crossplay import cross_play
 from selfplay.match.entrant import Entrant
 from selfplay.match.metrics import Figures, figures
 from selfplay.mutation.bank import MutantBank
+from tests.match.groups import BIG
 
-BIG = Problem(
-    "big",
-    "Is it at least 3?",
-    "f",
-    "def f(n: int) -> bool:",
-    ("assert f(7) == True", "assert f(1) == False"),
-    "def f(n):\n    return n >= 3",
-    hidden_tests=("assert f(3) == True",),
-)
 RIGHT, WRONG = "def f(n):\n    return n >= 3", "def f(n):\n    return n > 3"
 BOUNDARY, HAPPY, FALSE = "assert f(3) == True", "assert f(9) == True", "assert f(3) == False"
 

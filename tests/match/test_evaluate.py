@@ -11,7 +11,6 @@ import pytest
 from selfplay.box.local import LocalBox
 from selfplay.game.episode import TurnKey
 from selfplay.game.players import Sampling, ScriptedPlayer
-from selfplay.game.problems import Problem
 from selfplay.game.prompts import Prompts
 from selfplay.game.rewards import get_rule
 from selfplay.game.rollout import Table
@@ -20,16 +19,8 @@ from selfplay.match.evaluate import Evaluator, Measured, figures, measured_of
 from selfplay.match.ledger import from_json, to_json
 from selfplay.match.score import score
 from selfplay.mutation.bank import MutantBank
+from tests.match.groups import BIG
 
-PROBLEM = Problem(
-    "big",
-    "Is it at least 3?",
-    "f",
-    "def f(n: int) -> bool:",
-    ("assert f(7) == True", "assert f(1) == False"),
-    "def f(n):\n    return n >= 3",
-    hidden_tests=("assert f(3) == True",),
-)
 RIGHT, MISCONCEIVED = "def f(n):\n    return n >= 3", "def f(n):\n    return n > 3"
 
 
@@ -50,8 +41,8 @@ def player(code: str, tests: str) -> ScriptedPlayer:
 
 
 def measured(evaluator: Evaluator, code: str, tests: str) -> Measured:
-    opponent = evaluator.record_opponent(player(MISCONCEIVED, ""), [PROBLEM])
-    return measured_of(evaluator.measure(player(code, tests), [PROBLEM], opponent)[0])
+    opponent = evaluator.record_opponent(player(MISCONCEIVED, ""), [BIG])
+    return measured_of(evaluator.measure(player(code, tests), [BIG], opponent)[0])
 
 
 def test_code_is_right_when_it_passes_the_hidden_cases_too(evaluator: Evaluator) -> None:
@@ -78,8 +69,8 @@ def test_validity_counts_what_could_not_be_read(evaluator: Evaluator) -> None:
 
 def test_an_evaluations_match_has_no_holes(evaluator: Evaluator) -> None:
     """Every program and every target has its verdicts, that of the opponent's chain included, so any rule can pay it."""
-    opponent = evaluator.record_opponent(player(MISCONCEIVED, ""), [PROBLEM])
-    [match] = evaluator.measure(player(RIGHT, "assert f(3) == True"), [PROBLEM], opponent)
+    opponent = evaluator.record_opponent(player(MISCONCEIVED, ""), [BIG])
+    [match] = evaluator.measure(player(RIGHT, "assert f(3) == True"), [BIG], opponent)
     counting = (*match.baseline, *match.admitted)
     assert [chain.greedy for chain in match.chains] == [False] * 4 + [True]
     assert [match.on(row, counting) for row in match.programs] == [("passed",) * 3] * 5
@@ -92,7 +83,7 @@ def test_an_evaluations_match_has_no_holes(evaluator: Evaluator) -> None:
 
 
 def test_an_evaluations_match_survives_its_record_and_holds_no_hidden_case(evaluator: Evaluator) -> None:
-    hidden = replace(PROBLEM, hidden_tests=("assert f(123456) == True",))
+    hidden = replace(BIG, hidden_tests=("assert f(123456) == True",))
     opponent = evaluator.record_opponent(player(MISCONCEIVED, ""), [hidden])
     [match] = evaluator.measure(player(RIGHT, "assert f(3) == True"), [hidden], opponent)
     line = json.dumps(to_json(match))
