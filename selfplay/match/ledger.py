@@ -53,7 +53,7 @@ def records(matches: Sequence[Match], kept: Kept = "full") -> list[dict[str, Any
 
 def to_json(match: Match, tokens: bool = True) -> dict[str, Any]:
     """The match as an object of plain JSON values. Without `tokens` the lists of ids and log-probabilities are empty."""
-    turns = _Numbered()
+    turns = Numbered()
     return {
         "kind": "match",
         "schema": SCHEMA,
@@ -113,7 +113,7 @@ def _match(record: Mapping[str, Any]) -> Match:
     )
 
 
-class _Numbered:
+class Numbered:
     """Numbers turns in order of appearance; one that branches share has one number."""
 
     def __init__(self) -> None:
@@ -201,7 +201,7 @@ def _advantages_of(record: Mapping[str, Any]) -> Paid:
     return tuple(value if trained else None for value, trained in pairs)
 
 
-def _chain(chain: Chain, turns: _Numbered) -> dict[str, Any]:
+def _chain(chain: Chain, turns: Numbered) -> dict[str, Any]:
     return {
         "turns": turns.of(chain.conversation),
         "code": chain.code.source,
@@ -226,7 +226,7 @@ def _chain_of(record: Mapping[str, Any], turns: Sequence[Turn]) -> Chain:
 
 def chain_to_json(chain: Chain) -> dict[str, Any]:
     """A chain by itself, with its turns."""
-    turns = _Numbered()
+    turns = Numbered()
     told = _chain(chain, turns)
     return {"chain": told, "turns": [_turn(turn) for turn in turns.values]}
 
@@ -268,7 +268,7 @@ def case_from_json(record: Mapping[str, Any]) -> Case:
     )
 
 
-def _suite(suite: Suite, match: Match, turns: _Numbered) -> dict[str, Any]:
+def _suite(suite: Suite, match: Match, turns: Numbered) -> dict[str, Any]:
     place = {case.key: number for number, case in enumerate(match.cases)}
     return {
         "turns": turns.of(suite.conversation),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -20,15 +21,9 @@ from selfplay.judging.turns import MAX_CASES
 from selfplay.match.examine import examine
 from selfplay.match.record import Match
 from selfplay.mutation.bank import MutantBank
+from tests.match.groups import BIG
 
-PROBLEM = Problem(
-    "big",
-    "Is it at least 3?",
-    "f",
-    "def f(n: int) -> bool:",
-    ("assert f(7) == True", "assert f(1) == False"),
-    "def f(n):\n    return n >= 3",
-)
+PROBLEM = replace(BIG, hidden_tests=())
 RIGHT, MISCONCEIVED = "def f(n):\n    return n >= 3", "def f(n):\n    return n > 3"
 LONG = Sampling(max_tokens=4000)
 STEP = Step(0, 1, "generator", "")

@@ -28,15 +28,11 @@ from selfplay.match.record import Match
 from selfplay.match.score import score
 from selfplay.match.show import sample_text
 from selfplay.mutation.bank import MutantBank
+from tests.match.groups import BIG
 from tests.match.matches import matches
 
-PROBLEM = Problem(
-    "big",
-    "Is it at least 3?",
-    "f",
-    "def f(n: int) -> bool:",
-    ("assert f(7) == True", "assert f(1) == False"),
-    "def f(n):\n    return n >= 3",
+PROBLEM = replace(
+    BIG,
     tags=("number",),
     contract=Contract(("n >= 0",), ("ValueError",)),
     hidden_tests=("assert f(123456) == True",),

@@ -36,7 +36,7 @@ class PeftTrainer:
         self.small = fits and self.settings.fast is not False
         self.end_ids = _end_ids(model)
         self._plain_head = logprobs.has_plain_head(model)
-        self._flat = self._shares(model)
+        self._flat = not self.small and self._shares(model)  # small models have functions of their own
         shares = self.small or self._flat
         self.bounds = Bounds(PRECISE_GAP if precise else COARSE_GAP, _context(model, self.settings), shares)
         self.adapters = self._adapted(model, seed)

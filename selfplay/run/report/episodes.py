@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from selfplay.game.episode import Conversation, Turn
 from selfplay.judging.turns import WrittenTurn
+from selfplay.match.ledger import Numbered
 from selfplay.match.record import KILLS, Chain, Match, Paid, Row, Suite
 from selfplay.match.show import MARKS
 from selfplay.printing import printable
@@ -79,7 +79,7 @@ def entry(match: Match, number: int) -> dict[str, Any]:
 
 def view(match: Match) -> dict[str, Any]:
     """One match in full. Turns and cases are listed once; chains and suites hold their numbers."""
-    turns = _Turns()
+    turns = Numbered()
     place = {case.key: number for number, case in enumerate(match.cases)}
     chains = [_chain(chain, turns) for chain in match.chains]
     outside = [_chain(chain, turns) for chain in (match.outside,) if chain is not None]
@@ -95,7 +95,7 @@ def view(match: Match) -> dict[str, Any]:
         "chains": chains,
         "outside": outside,
         "suites": [_suite(suite, turns, place) for suite in match.suites],
-        "turns": turns.values,
+        "turns": [[turn.stage, shown(turn.text), int(turn.truncated)] for turn in turns.values],
         "cases": [shown(case.source) for case in match.cases],
         "own": match.own,
         "counting": [place[case.key] for case in match.counting],
@@ -110,24 +110,7 @@ def shown(text: str) -> str:
     return printable(text[:LONGEST]) + (f"\n... {rest} more characters" if rest > 0 else "")
 
 
-class _Turns:
-    """Numbers turns in order of appearance; one that branches share is listed once."""
-
-    def __init__(self) -> None:
-        self.values: list[list[Any]] = []
-        self._numbers: dict[int, int] = {}
-
-    def of(self, conversation: Conversation) -> list[int]:
-        return [self._number(turn) for turn in conversation.turns]
-
-    def _number(self, turn: Turn) -> int:
-        if id(turn) not in self._numbers:
-            self._numbers[id(turn)] = len(self.values)
-            self.values.append([turn.stage, shown(turn.text), int(turn.truncated)])
-        return self._numbers[id(turn)]
-
-
-def _chain(chain: Chain, turns: _Turns) -> dict[str, Any]:
+def _chain(chain: Chain, turns: Numbered) -> dict[str, Any]:
     return {
         "turns": turns.of(chain.conversation),
         "code": shown(chain.code.source or ""),
@@ -137,7 +120,7 @@ def _chain(chain: Chain, turns: _Turns) -> dict[str, Any]:
     }
 
 
-def _suite(suite: Suite, turns: _Turns, place: dict[tuple[object, ...], int]) -> dict[str, Any]:
+def _suite(suite: Suite, turns: Numbered, place: dict[tuple[object, ...], int]) -> dict[str, Any]:
     return {
         "turns": turns.of(suite.conversation),
         "reads": suite.reads,
