@@ -303,23 +303,23 @@ def decode(text, objects=None):
 
     Raises ValueError for such a value where there are no `objects`.
     """
-    return _build(_from_json(text), objects)
+    return build(_from_json(text), objects)
 
 
-def _build(tree, objects):
+def build(tree, objects):
     if type(tree) is not list:
         return tree
     tag, items = tree[0], tree[1:]
     if tag == "l":
-        return items if list not in set(map(type, items)) else [_build(item, objects) for item in items]
+        return items if list not in set(map(type, items)) else [build(item, objects) for item in items]
     if tag in _HOLDERS:
-        return _HOLDERS[tag]([_build(item, objects) for item in items])
+        return _HOLDERS[tag]([build(item, objects) for item in items])
     if tag in _PAIRS:
-        return _PAIRS[tag]({_build(key, objects): _build(value, objects) for key, value in items})
+        return _PAIRS[tag]({build(key, objects): build(value, objects) for key, value in items})
     if tag == "q":
-        return deque([_build(item, objects) for item in items[1:]], items[0])
+        return deque([build(item, objects) for item in items[1:]], items[0])
     if tag == "n":
-        return _named_tuple(items[0], tuple(items[1]))(*[_build(item, objects) for item in items[2:]])
+        return _named_tuple(items[0], tuple(items[1]))(*[build(item, objects) for item in items[2:]])
     if tag in _SCALARS:
         return _SCALARS[tag](items)
     if objects is None:
@@ -353,7 +353,7 @@ _SCALARS = {
     "b": lambda items: bytes.fromhex(items[0]),
     "B": lambda items: bytearray.fromhex(items[0]),
     "c": lambda items: complex(_float_of(items[0]), _float_of(items[1])),
-    "r": lambda items: range(*[_build(item, None) for item in items]),
+    "r": lambda items: range(*[build(item, None) for item in items]),
     "D": lambda items: _class("decimal", "Decimal")(items[0]),
     "F": lambda items: _class("fractions", "Fraction")(*map(int, items[0].split("/"))),
     "date": lambda items: _class("datetime", "date").fromisoformat(items[0]),
