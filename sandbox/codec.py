@@ -126,12 +126,16 @@ class Encoder:
         return self._items(head, deque.__iter__(value), deque.__len__(value), depth)
 
     def _iterator(self, value, depth):
-        items = []
-        for item in value:
-            if len(items) == MAX_READ:
-                raise TooLarge(f"an iterator of more than {MAX_READ} items")
-            items.append(item)
-        return self._items('["g"', items, len(items), depth)
+        items, end = [], ""
+        try:
+            for item in value:
+                if len(items) == MAX_READ:
+                    end = _end_of("TooLarge", f"more than {MAX_READ} items of an iterator were read ahead")
+                    break
+                items.append(item)
+        except Exception as error:  # noqa: BLE001  # a program's own
+            end = _end_of(type.__dict__["__name__"].__get__(type(error)), str(error))
+        return self._items('["g"', items, len(items), depth)[:-1] + end + "]"
 
     def _items(self, head, iterator, length, depth):
         if length == 0:
@@ -257,6 +261,11 @@ _ITERATORS = {
 _EXACT = {id(kind): write for kind, write in _WRITERS} | {id(kind): Encoder._iterator for kind in _ITERATORS}
 
 
+def _end_of(name, message):
+    """How the text of an iterator ends that did not come to its end: with what it raised."""
+    return "," + _to_json(["e", name, message[:1000]])
+
+
 def _writer_of(kind):
     """The writer for a subclass, or for a class of a module that is not always there."""
     for base, write in _WRITERS:
@@ -322,6 +331,8 @@ def build(tree, objects):
         return _named_tuple(items[0], tuple(items[1]))(*[build(item, objects) for item in items[2:]])
     if tag in _SCALARS:
         return _SCALARS[tag](items)
+    if tag == "e":
+        return _End(RuntimeError(items[1]) if objects is None else objects.error(*items))
     if objects is None:
         raise ValueError(f"no value without objects: {tag}")
     return objects.read(tree)
@@ -333,7 +344,17 @@ def _named_tuple(name, fields):
 
 
 def _generator(items):
-    yield from items
+    for item in items:
+        if isinstance(item, _End):
+            raise item.error
+        yield item
+
+
+class _End:
+    """Stands behind the items of an iterator that ended with an error."""
+
+    def __init__(self, error):
+        self.error = error
 
 
 def _float_of(text):

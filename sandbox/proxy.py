@@ -37,6 +37,7 @@ FUNCTIONS = {
     )
     for name in names.split()
 }  # fmt: skip
+SLICE = "lambda: slice("  # how a slice is written
 _LONGEST = 4 << 20  # bytes of the arguments of an operation
 FUNCTIONS["NotImplemented"] = NotImplemented  # what an operator may return
 _NAMES = {id(function): name for name, function in FUNCTIONS.items()}
@@ -111,6 +112,8 @@ class Interface:
             return json.dumps(["u", _NAMES[id(value)]])
         if id(value) in self.lambdas:
             return json.dumps(["y", self.lambdas[id(value)][0]])
+        if type(value) is slice:
+            return json.dumps(["y", f"{SLICE}{value.start!r}, {value.stop!r}, {value.step!r})"])
         name = type(value).__dict__.get("__proxied__")
         if name is not None and "__handle__" in vars(value):
             return json.dumps(["h", name, vars(value)["__handle__"]])
@@ -125,7 +128,11 @@ class Interface:
             return self._instance(*parts)
         if tag == "u":
             return FUNCTIONS[parts[0]]
-        raise ValueError("a lambda that a program returned")
+        return type(str(parts[0]), (), {})()  # an object of which nothing is known
+
+    def error(self, name, message):
+        """What an iterator raised."""
+        return self._raised({"x": [name], "m": message})
 
     def note_lambda(self, function, text):
         """Keeps what a lambda of the test says."""

@@ -15,6 +15,7 @@ shares its process with the program: what it tells is the program's own word.
 import ast
 import io
 import json
+import operator
 import random
 import sys
 
@@ -73,10 +74,9 @@ def _kind(name, value, is_entry):
         own = getattr(value, "__module__", "") == "solution" or hasattr(value, "__wrapped__")
         return ["function"] if own or is_entry else None
     try:
-        codec.encode(value, _CONSTANT)
-    except (ValueError, codec.TooLarge):
+        return ["constant"] if '["o"' not in codec.encode(value, _CONSTANT) else None
+    except codec.TooLarge:
         return None
-    return None if type(value).__module__ not in ("builtins", "collections", "solution") else ["constant"]
 
 
 def _members(kind):
@@ -166,7 +166,7 @@ class Session:
     def _method(self, parts, arguments, keywords):
         instance, name = self.read(parts[0]), parts[1]
         if name in proxy.OPERATORS:
-            return getattr(type(instance), name)(instance, *arguments)
+            return _operated(instance, name, arguments)
         return getattr(instance, _public_name(name))(*arguments, **keywords)
 
     def _get(self, parts, arguments, keywords):
@@ -196,6 +196,8 @@ class Session:
         if tag == "h":
             return self.objects[parts[1]]
         function = proxy.FUNCTIONS[parts[0]] if tag == "u" else _lambda(parts[0])
+        if tag == "y" and parts[0].startswith(proxy.SLICE):
+            return function()
         self.functions[id(function)] = json.dumps(tree, separators=(",", ":"))
         self.objects_read.append(function)  # held, so that its id stays its own
         return function
@@ -218,6 +220,25 @@ _KINDS = {
     "cget": Session._class_get,
     "const": Session._constant,
 }
+
+
+_OPERATIONS = {
+    "__contains__": operator.contains, "__len__": len, "__bool__": bool, "__iter__": iter, "__next__": next,
+    "__reversed__": reversed, "__getitem__": operator.getitem, "__setitem__": operator.setitem,
+    "__delitem__": operator.delitem, "__eq__": operator.eq, "__ne__": operator.ne, "__lt__": operator.lt,
+    "__le__": operator.le, "__gt__": operator.gt, "__ge__": operator.ge, "__neg__": operator.neg, "__pos__": operator.pos,
+    "__abs__": abs, "__invert__": operator.invert, "__int__": int, "__float__": float, "__index__": operator.index,
+    "__round__": round, "__hash__": hash, "__str__": str, "__repr__": repr, "__format__": format,
+    "__call__": lambda instance, *arguments: instance(*arguments),
+}  # fmt: skip
+
+
+def _operated(instance, name, arguments):
+    """As Python does it, so that a program may lack an operator and do what Python does without; the arithmetic ones as the
+    methods that they are, because which operand is asked is not known here."""
+    if name in _OPERATIONS:
+        return _OPERATIONS[name](instance, *arguments)
+    return getattr(type(instance), name)(instance, *arguments)
 
 
 class Encoder(codec.Encoder):
@@ -270,10 +291,10 @@ def _lambda(text):
     parameters = {one.arg for one in ast.walk(function) if isinstance(one, ast.arg)}
     for node in ast.walk(tree):
         if not isinstance(node, _PURE) or (
-            isinstance(node, ast.Name) and node.id not in parameters and node.id not in proxy.FUNCTIONS
+            isinstance(node, ast.Name) and node.id not in parameters | {"slice"} and node.id not in proxy.FUNCTIONS
         ):
             raise TypeError("a lambda is handed over only where it is made of parameters, constants and operators")
     if not isinstance(function, ast.Lambda):
         raise TypeError("not a lambda")
-    names = {name: value for name, value in proxy.FUNCTIONS.items() if name.isidentifier()}
+    names = {name: value for name, value in proxy.FUNCTIONS.items() if name.isidentifier()} | {"slice": slice}
     return eval(compile(tree, "<lambda>", "eval"), {"__builtins__": {}, **names})

@@ -5,8 +5,8 @@
         frame = child.say(outcome)          what it says to an answer; raises Ended when it is over
 
 What is said is told in sandbox/tester.py and sandbox/session.py, how it travels in sandbox/talk.py. A talker has zygotes of
-its own, started when they are needed: one for programs (by the packages that they may import), two for tests, which differ
-in the seed of Python's hashes. It serves one thread. Left out: talking to E2B's cloud, where a turn would take a journey.
+its own, started when they are needed (by the packages that may be imported): two for programs, of which one is a reference,
+and two for tests, which differ in the seed of Python's hashes. It serves one thread. Left out: talking to E2B's cloud, where a turn would take a journey.
 """
 
 from __future__ import annotations
@@ -29,6 +29,9 @@ _TESTS, _SESSION, _WORD = 2, 3, 9  # kinds of order, as in sandbox/zygote.py
 _PATIENCE = 30.0  # seconds beyond every limit after which a silent zygote is given up
 _LONGEST = 32 << 20  # bytes of a word or an order
 _TURNS = 4_000  # of one child
+
+
+Key = tuple[tuple[str, ...], int | None, bool]  # packages, seed of hashes (None: programs), whether it stands beside
 
 
 class Ended(Exception):
@@ -61,14 +64,14 @@ class Talker:
 
     def __init__(self, jail: bool = True) -> None:
         self.jail = jail
-        self._zygotes: dict[tuple[object, ...], Zygote] = {}
+        self._zygotes: dict[Key, Zygote] = {}
 
     def tests(
         self, text: str, told: Mapping[str, Any], settings: Mapping[str, Any], budget: Budget, hashes: int = 0,
         imports: tuple[str, ...] = (),
     ) -> Child:  # fmt: skip
         """A child that runs a text of tests against what the interface `told` describes."""
-        return Child(self, (imports, hashes), _TESTS, [text, told, settings], budget)
+        return Child(self, (imports, hashes, False), _TESTS, [text, told, settings], budget)
 
     def program(
         self,
@@ -77,18 +80,22 @@ class Talker:
         public: Sequence[str] | None,
         budget: Budget,
         imports: tuple[str, ...] = (),
+        beside: bool = False,
     ) -> Child:
-        """A child that is a program. The first thing it says is L and its interface, or N and why it does not load."""
-        return Child(self, (imports, None), _SESSION, [source, entry_point, public], budget)
+        """A child that is a program. The first thing it says is L and its interface, or N and why it does not load.
 
-    def zygote(self, key: tuple[tuple[str, ...], int | None]) -> Zygote:
+        `beside`: while another program is at work.
+        """
+        return Child(self, (imports, None, beside), _SESSION, [source, entry_point, public], budget)
+
+    def zygote(self, key: Key) -> Zygote:
         """The zygote for some packages, for tests with a seed of hashes or for programs. Raises BoxUnavailable."""
         if key not in self._zygotes:
-            imports, hashes = key
+            imports, hashes, _ = key
             self._zygotes[key] = Zygote(imports, self.jail, hashes)
         return self._zygotes[key]
 
-    def drop(self, key: tuple[tuple[str, ...], int | None]) -> None:
+    def drop(self, key: Key) -> None:
         """Ends a zygote that failed; the next child gets a new one."""
         if key in self._zygotes:
             self._zygotes.pop(key).close()
@@ -102,9 +109,7 @@ class Talker:
 class Child:
     """A child that talks. Its zygote serves nobody else until it is over."""
 
-    def __init__(
-        self, talker: Talker, key: tuple[tuple[str, ...], int | None], kind: int, body: list[Any], budget: Budget
-    ) -> None:
+    def __init__(self, talker: Talker, key: Key, kind: int, body: list[Any], budget: Budget) -> None:
         self.talker, self.key, self.budget = talker, key, budget
         self.cpu_seconds = 0.0
         self.over = False

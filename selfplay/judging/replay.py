@@ -136,7 +136,7 @@ class Replay:
 
     def script(self, subject: Subject, text: str) -> Script:
         """The text before the reference. Raises Unusable, and Stopped where the sandbox failed."""
-        reference = Actor(self, subject, subject.reference or "")
+        reference = Actor(self, subject, subject.reference or "", beside=True)
         try:
             return self._script(subject, text, reference)
         finally:
@@ -150,6 +150,9 @@ class Replay:
             raise Unusable("reference", f"the reference ends in {stop.verdict}") from None
         if story.refused:
             raise Unusable("unreadable", story.refused)
+        module = story.tests.get("module")
+        if module and module.outcome == "error":
+            raise Unusable("unreadable", f"pytest cannot collect it: {module.why}")
         if story.stopped:
             raise Unusable("reference", f"the reference ends in {next(iter(story.stopped.values()))}")
         script = Script(text, interface, story, blob)
@@ -197,7 +200,8 @@ class Replay:
 
     def before(self, script: Script, subject: Subject, source: str) -> Performance:
         """The text before one program. Raises Stopped where the sandbox failed."""
-        with Actor(self, subject, source) as program, Actor(self, subject, subject.reference or "") as reference:
+        reference = Actor(self, subject, subject.reference or "", beside=True)
+        with Actor(self, subject, source) as program, reference:
             try:
                 program.load()
             except NotLoaded as error:
@@ -224,8 +228,8 @@ def places(operations: Sequence[str], stateful: bool) -> Iterator[str]:
 class Actor:
     """A program that performs operations, one after the other, in a child that is started when it is needed."""
 
-    def __init__(self, replay: Replay, subject: Subject, source: str) -> None:
-        self.replay, self.subject, self.source = replay, subject, source
+    def __init__(self, replay: Replay, subject: Subject, source: str, beside: bool = False) -> None:
+        self.replay, self.subject, self.source, self.beside = replay, subject, source, beside
         self.history: list[str] = []
         self._child: Child | None = None
         self._interface: Interface | None = None
@@ -235,7 +239,7 @@ class Actor:
         limits = self.replay.limits
         budget = Budget.of(limits, 100)
         self._child = self.replay.talker.program(
-            self.source, self.subject.entry_point, self.subject.public, budget, self.subject.imports
+            self.source, self.subject.entry_point, self.subject.public, budget, self.subject.imports, self.beside
         )
         self.history = []
         said = self._said(None)
