@@ -236,27 +236,15 @@ _IMPORTED = (  # classes that a program may have imported: only then can there b
     ("datetime", "time", Encoder._time),
     ("datetime", "timedelta", Encoder._delta),
 )
-_SAMPLES = (
-    "",
-    b"",
-    bytearray(),
-    [],
-    (),
-    {},
-    {}.keys(),
-    {}.values(),
-    {}.items(),
-    set(),
-    range(0),
-    range(1 << 70),
-    deque(),
-)
+_DICTIONARY = {}
+_SAMPLES = [*("", b"", bytearray(), [], (), set(), range(0), range(1 << 70), deque()), _DICTIONARY]
+_VIEWS = (_DICTIONARY.keys(), _DICTIONARY.values(), _DICTIONARY.items())
 _ITERATORS = {
     *(kind for kind in vars(itertools).values() if isinstance(kind, type) and hasattr(kind, "__next__")),
     *(map, filter, zip, enumerate, reversed, type(_ for _ in ()), type(iter(int, 0)), type(iter("\u00e9"))),
-    *(type(iter(value)) for value in _SAMPLES),
-    *(type(reversed([])), type(reversed({})), type(reversed({}.values())), type(reversed({}.items()))),
-    type(reversed(deque())),
+    *(type(iter(value)) for value in (*_SAMPLES, *_VIEWS)),
+    *(type(reversed(value)) for value in ([], deque())),
+    *(type(reversed(value)) for value in _VIEWS),
 }
 _EXACT = {id(kind): write for kind, write in _WRITERS} | {id(kind): Encoder._iterator for kind in _ITERATORS}
 
