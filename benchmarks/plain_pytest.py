@@ -102,8 +102,9 @@ def _run(missing: Sequence[tuple[Path, Job]]) -> None:
             given.write(lines.encode())
             given.seek(0)
             running.append(subprocess.Popen(command, stdin=given, cwd=ROOT, env=environment))
-    if any([process.wait() for process in running]):
-        raise RuntimeError(f"{' '.join(command)} ended with {[process.returncode for process in running]}")
+    codes = [process.wait() for process in running]
+    if any(codes):
+        raise RuntimeError(f"{' '.join(command)} ended with {codes}")
 
 
 def _fields(job: Job) -> tuple[str, str, str, str]:
@@ -235,7 +236,9 @@ def _write_modules(folder: Path, tests: ast.Module, program: str) -> None:
 def _imported(tests: ast.Module) -> set[str]:
     nodes = list(ast.walk(tests))
     plain = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
-    return plain | {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module and not node.level}
+    return plain | {
+        node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module and not node.level
+    }
 
 
 class _TooSlow(BaseException):

@@ -21,8 +21,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.reading_plain import Outcomes, outcomes
 from benchmarks.honest_suites import Suite, own_set, real_sets
+from benchmarks.reading_plain import Outcomes, outcomes
 from selfplay.box.local import LocalBox
 from selfplay.cases.case import Case, Refusal, Verdict
 from selfplay.judging.entry import signature_of

@@ -18,9 +18,9 @@ from benchmarks.fuzz_admission import accepts_all
 from benchmarks.fuzz_guard import Finding
 from benchmarks.fuzz_targets import TARGETS, Input, Target
 from benchmarks.fuzz_values import has_order
+from benchmarks.honest_suites import Suite, own_set, parsed
 from benchmarks.reading import Function, disagreements, examine
 from benchmarks.reading_plain import outcomes
-from benchmarks.honest_suites import Suite, own_set, parsed
 from selfplay.box.local import LocalBox
 from selfplay.box.task import Execution
 from selfplay.cases.values import encode
