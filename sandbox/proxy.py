@@ -233,7 +233,7 @@ class Interface:
         if kind is None:
             kind = self.proxies[names[0]] = self._new_error(names[0], names[1:])
         error = kind.__new__(kind)
-        told = codec.build(outcome["v"], self) if "v" in outcome else ((outcome.get("m", ""),), {})
+        told = codec.build(outcome["a"], self) if "a" in outcome else ((outcome.get("m", ""),), {})
         error.args, more = told
         if getattr(kind, "__module__", "") == "solution":
             error.__message__ = outcome.get("m", "")

@@ -5,7 +5,7 @@ when the host sends it, and the host sends one only when the program has given w
 nothing to read ahead. Operations are listed in proxy.py. An outcome is JSON:
 
     {"v": TREE}                               what it returned
-    {"x": [NAMES], "m": MESSAGE, "v": TREE}   what it raised: classes, words, arguments and attributes where they are data
+    {"x": [NAMES], "m": MESSAGE, "a": TREE}   what it raised: classes, words, arguments and attributes where they are data
     "p": TEXT   what it printed besides       "c": TREE   the arguments, where it changed them
 
 Instances of the program's classes stay here and cross as handles, numbered in order of appearance. Like runner.py this
@@ -146,7 +146,7 @@ class Session:
         told = f'{{"x":{runner.names_of(error).decode()},"m":{json.dumps(message)}'
         try:
             public = {name: value for name, value in vars(error).items() if not name.startswith("_")}
-            told += f',"v":{Encoder(self, _MESSAGE).text((error.args, public))}'
+            told += f',"a":{Encoder(self, _MESSAGE).text((error.args, public))}'
         except BaseException:  # noqa: BLE001  # what is no data does not cross
             return told
         return told

@@ -1,7 +1,7 @@
 """What one call did, as data: the value or the exception, what it printed, and its arguments where it changed them.
 
-As text it is a line of JSON: {"v": tree} or {"x": [names], "m": message}, with "p" (printed) and "c" (arguments after the
-call) only where there is something to say. Trees are those of values.py.
+As text it is a line of JSON: {"v": tree} or {"x": [names], "m": message}, with "a" (what the exception holds), "p" (printed)
+and "c" (arguments after the call) only where there is something to say. Trees are those of values.py.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MAX_NAME = 100
 class Outcome:
     """`raised`: the names of the exception's classes, most derived first; empty where the call returned `value`.
 
-    `changed`: all arguments after the call, in the form in which they were given to it; None where it changed none.
+    `held`: of an exception its arguments and public attributes, where they are data. `changed`: all arguments after the call, in the form in which they were given to it; None where it changed none.
     """
 
     value: Tree | None = None
@@ -29,11 +29,14 @@ class Outcome:
     message: str = ""
     printed: str = ""
     changed: Tree | None = None
+    held: Tree | None = None
 
 
 def outcome_text(outcome: Outcome) -> str:
     """The one text of an outcome."""
     said: dict[str, Any] = {"x": [*outcome.raised], "m": outcome.message} if outcome.raised else {"v": outcome.value}
+    if outcome.held is not None:
+        said["a"] = outcome.held
     if outcome.printed:
         said["p"] = outcome.printed
     if outcome.changed is not None:
@@ -53,13 +56,13 @@ def outcome_of(text: str, *, nodes: int = MAX_NODES, size: int = MAX_BYTES) -> O
     if said is not None or len(objects) != 1:
         raise ValueError("an outcome is one JSON object")
     said = objects[0]
-    if set(said) - {"p", "c"} not in ({"v"}, {"x", "m"}):
+    if set(said) - {"p", "c"} not in ({"v"}, {"x", "m"}, {"x", "m", "a"}):
         raise ValueError(f"an outcome has a value or an exception, not {json.dumps(sorted(said))[:100]}")
-    checked(said.get("v"), said.get("c"), nodes=nodes)
+    checked(said.get("v"), said.get("c"), said.get("a"), nodes=nodes)
     raised, message, printed = said.get("x", []), said.get("m", ""), said.get("p", "")
     if type(message) is not str or type(printed) is not str or ("x" in said and not _are_names(raised)):
         raise ValueError("an outcome's exception, message or printed text is none")
-    return Outcome(said.get("v"), tuple(raised), message, printed, said.get("c"))
+    return Outcome(said.get("v"), tuple(raised), message, printed, said.get("c"), said.get("a"))
 
 
 def _are_names(names: object) -> bool:

@@ -17,6 +17,7 @@ from selfplay.cases.case import Verdict
 MAX_OPERATIONS = 1_000  # of one run of a text
 MAX_ASKED = 4 << 20  # characters of all its operations
 MAX_SITES = 10_000
+END = "end"
 _STATEFUL = frozenset(("new", "method", "get", "set", "cmethod", "cget"))
 
 Interface = Mapping[str, Any]  # by public name its kind and members, as sandbox/session.py tells it
@@ -44,7 +45,8 @@ class Told(NamedTuple):
 
 @dataclass(slots=True)
 class Story:
-    """One run. `sources` by number of a site's statement; a site's name is `test:number.occurrence`.
+    """One run. `sources` by number of a site's statement; a site's name is `test:number.occurrence`, and `test:end` is the
+    whole test: the one case of a test that has no site.
 
     `refused`: why nothing could be run. `stopped`: by test, how the program ended it.
     """
@@ -57,6 +59,7 @@ class Story:
     sources: dict[int, str] = field(default_factory=dict)
     refused: str = ""
     running: str = "module"
+    first: int = 0  # number of the first operation of the test that runs
 
     def verdicts(self) -> dict[str, bool]:
         """What can be compared with another run: sites, and whole tests."""
@@ -77,9 +80,11 @@ class Story:
     def _enter(self, event: object) -> None:
         match event:
             case ["t", str(test)]:
-                self.running = test[:300]
+                self.running, self.first = test[:300], len(self.operations)
             case ["d", str(test), str(outcome), str(why)]:
                 self.tests[test[:300]] = Told(outcome[:20], why[:300])
+                rests = tuple(range(self.first, len(self.operations)))
+                self.sites[f"{test[:300]}:{END}"] = Site(outcome == "passed", "", rests)
             case ["s", str(name), bool(held), str(why), [*rests]] if _are_numbers(rests, len(self.operations)):
                 self.sites[name[:400]] = Site(held, why[:100], tuple(rests))
             case ["n", int(number), str(source)]:

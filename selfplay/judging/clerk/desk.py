@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from selfplay.box.task import Execution, Limits
 from selfplay.cases.case import Case, Refusal
+from selfplay.cases.near import NEAR
 from selfplay.game.extract import Code
 from selfplay.game.problems import Problem
 from selfplay.judging.admission import Admission
@@ -136,6 +137,20 @@ class Desk:
             return self.clerk.do("entry_point", source, text)
         except GaveUp:
             return ""
+
+    def alike(self, outcome: str, reference: str) -> bool:
+        """Whether an outcome counts as what the reference did; one that nobody can compare in time does not."""
+        try:
+            return self.clerk.do("alike", outcome, reference)
+        except GaveUp:
+            return False
+
+    def near(self, outcome: str, seed: str) -> tuple[str, ...]:
+        """The near outcomes of the reference's outcome; the outcome itself where they take too long to find."""
+        try:
+            return self.clerk.do("near", outcome, seed)
+        except GaveUp:
+            return (outcome,) * NEAR
 
     def close(self) -> None:
         """End the clerk's process."""

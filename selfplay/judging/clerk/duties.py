@@ -11,6 +11,9 @@ from typing import Any
 from selfplay.box.task import Execution, Limits
 from selfplay.cases.case import Case, Refusal, Verdict
 from selfplay.cases.compare import check
+from selfplay.cases.near import NEAR
+from selfplay.cases.near import near as near_outcomes
+from selfplay.cases.outcome import is_like, outcome_of, outcome_text
 from selfplay.game.extract import Code, extract_code
 from selfplay.game.problems import Problem
 from selfplay.judging.admission import Admission, admit, samples_of, screen
@@ -89,7 +92,23 @@ def entry_point(source: str, text: str) -> str:
     return called_entry_point(source, text)
 
 
+def alike(outcome: str, reference: str) -> bool:
+    """Whether an outcome of a program counts as what the reference did; text that is none is like nothing."""
+    try:
+        return is_like(outcome_of(outcome), outcome_of(reference))
+    except ValueError:
+        return False
+
+
+def near(outcome: str, seed: str) -> tuple[str, ...]:
+    """The near outcomes of a reference's outcome. An instance stands for itself: another would be no answer at all."""
+    right = outcome_of(outcome)
+    if type(right.value) is list and right.value[0] == "h":
+        return (outcome,) * NEAR
+    return tuple(outcome_text(other) for other in near_outcomes(right, seed))
+
+
 DUTIES: dict[str, Callable[..., Any]] = {
     duty.__name__: duty
-    for duty in (code, suite, tests, screened, probes, admission, verdicts, state, called, entry_point)
+    for duty in (code, suite, tests, screened, probes, admission, verdicts, state, called, entry_point, alike, near)
 }

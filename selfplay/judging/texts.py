@@ -1,0 +1,129 @@
+"""Texts of tests as cases, and programs before them. Scripts are made once and kept.
+
+    texts.cases(subject, signature, text)      the cases that its sites are, each with why it does not count
+    texts.performance(subject, text, source)   what one program does before it
+
+Tests run only behind all walls: at a weaker tier a text is refused with a sentence, and literal tests are judged alone.
+Where programs run in the cloud, tests and references stay here, and a program gets its calls as ordinary tasks.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Iterator
+
+from selfplay.box.talk import Talker
+from selfplay.box.task import Box, Limits
+from selfplay.cases.calls import call_text, folded
+from selfplay.cases.case import Case, Refusal
+from selfplay.cases.values import rebuild
+from selfplay.judging.clerk import Desk
+from selfplay.judging.replay import NotLoaded, Performance, Replay, Stopped, Subject, Unusable, places
+from selfplay.judging.script import END, Script, Told
+
+KEPT = 256  # scripts
+_SHOWN = 200  # characters of a text that stand for it where it is refused
+
+
+class Texts:
+    """Runs texts of tests. `seed` draws the near outcomes. Serves one thread."""
+
+    def __init__(self, box: Box, desk: Desk, limits: Limits, seed: int = 0) -> None:
+        self.box = box
+        self._talker = Talker(jail=box.tier != "unjailed")
+        self._replay = Replay(self._talker, desk, limits, seed)
+        self._scripts: OrderedDict[tuple[Subject, str], Script | Unusable] = OrderedDict()
+
+    def script(self, subject: Subject, text: str) -> Script:
+        """The text before the reference. Raises Unusable, and Stopped where the sandbox failed."""
+        key = subject, text
+        if key not in self._scripts:
+            self._scripts[key] = self._made(subject, text)
+            if len(self._scripts) > KEPT:
+                self._scripts.popitem(last=False)
+        self._scripts.move_to_end(key)
+        found = self._scripts[key]
+        if isinstance(found, Unusable):
+            raise found
+        return found
+
+    def _made(self, subject: Subject, text: str) -> Script | Unusable:
+        if self.box.tier not in ("jailed", "e2b", "unjailed"):
+            return Unusable("no_jail", f"a test that is no literal runs only behind all walls, and the tier here is {self.box.tier}")
+        try:
+            return self._replay.script(subject, text)
+        except Unusable as error:
+            return error
+        except NotLoaded as error:
+            return Unusable("reference", f"the reference does not load: {error}")
+
+    def cases(self, subject: Subject, signature: str, text: str) -> list[tuple[Case, Refusal | None]]:
+        """A case for each site of the text, with why it does not count, None where nothing is wrong so far. Where the whole
+        text does not count, one case says so."""
+        try:
+            script = self.script(subject, text)
+        except Unusable as error:
+            whole = Case("module", text[:_SHOWN], "", "runs", "", text=text)
+            return [(whole, Refusal(whole.name, whole.source, error.reason, error.detail))]
+        except Stopped:
+            whole = Case("module", text[:_SHOWN], "", "runs", "", text=text)
+            return [(whole, Refusal(whole.name, whole.source, "infra_error", "the sandbox failed on the reference"))]
+        return list(_cases(script, subject, signature))
+
+    def performance(self, subject: Subject, text: str, source: str) -> Performance:
+        """What a program does before a text whose script is known or can be made. Raises Unusable and Stopped."""
+        return self._replay.before(self.script(subject, text), subject, source)
+
+    def close(self) -> None:
+        """Ends all processes. A later call starts new ones."""
+        self._talker.close()
+
+
+def _cases(script: Script, subject: Subject, signature: str) -> Iterator[tuple[Case, Refusal | None]]:
+    story = script.story
+    calls = [
+        _call(operation, place, subject.entry_point, signature)
+        for operation, place in zip(story.operations, places(story.operations, script.stateful), strict=True)
+    ]
+    tests: dict[str, list[str]] = {test: [] for test in story.tests}
+    for name in story.sites:
+        tests.setdefault(name.rpartition(":")[0], []).append(name)
+    for test, names in tests.items():
+        sites = [name for name in names if not name.endswith(f":{END}")] or names
+        if test == "module" and sites == names:
+            continue  # nothing is asserted outside of the tests
+        told = story.tests.get(test, Told("error", "it did not come to its end"))
+        for number, name in enumerate(sites):
+            shown = f"{test}[{number}]" if len(sites) > 1 else test
+            own = tuple(sorted({calls[one] for one in story.sites[name].rests}))
+            mark = script.marks.get(name, "")
+            case = Case(shown, story.source_of(name) or test, "", "runs", name, calls=own, text=script.text, mark=mark)
+            yield case, _flaw(case, script, told)
+
+
+def _flaw(case: Case, script: Script, told: Told) -> Refusal | None:
+    site = script.story.sites[case.expected]
+    if told.outcome == "skipped":
+        return Refusal(case.name, case.source, "skipped", "a skipped test and an expected failure are no pass")
+    if not site.held:
+        why = site.why or told.why or "failed"
+        return Refusal(case.name, case.source, "reference", f"the reference does not pass it: {why}")
+    if case.expected in script.unstable:
+        return Refusal(case.name, case.source, "unstable", "run again, it says something else")
+    if not case.calls:
+        return Refusal(case.name, case.source, "no_call", "it says nothing of what is under test")
+    return None
+
+
+def _call(operation: str, place: str, entry_point: str, signature: str) -> str:
+    """How a call is named where sameness is asked: a call of the entry point as literal cases name it."""
+    kind, *parts = json.loads(operation)
+    if kind == "call" and parts[0] == entry_point and place == operation:
+        try:
+            positional, keywords = rebuild(parts[1]), rebuild(parts[2])
+            return folded(call_text(positional, keywords), signature)
+        except (ValueError, TypeError):
+            return operation
+    return operation if place == operation else place
+
