@@ -4,7 +4,7 @@ Started by exec with an empty environment, it imports the common standard librar
 orders from its standard input, one at a time, each in a child:
 
     order     header (kind, cases; CPU and wall seconds of a case, then of all that are left; memory, output, room for
-              answers, length) and a body of that length
+              answers, depth of recursion, length) and a body of that length
     answer    frames of kind (1 byte), length (4 bytes), body:  H hello · R a child's report · O what a program
               printed · E the child's end (why, wait status, reports seen, CPU and wall seconds) · F (in place of all
               others) the child failed before the program's first line: why
@@ -34,7 +34,7 @@ from importlib.machinery import PathFinder
 from sandbox import jail, runner
 from sandbox.watch import BEGUN, DONE, END, FRAME, FULL, PIPE, Failed, Watch, send
 
-ORDER = struct.Struct("!BIddddQQQI")
+ORDER = struct.Struct("!BIddddQQQII")
 PROGRAM = 1  # the kind of an order that is a program; 0 is a function
 
 _REPORT_OVERHEAD = 4096  # what a report holds beside its value
@@ -116,10 +116,10 @@ def _take(pipe, count):
 class Order:
     """What the host asks of one child."""
 
-    def __init__(self, kind, cases, cpu, wall, total_cpu, total_wall, memory, output, room, length):
+    def __init__(self, kind, cases, cpu, wall, total_cpu, total_wall, memory, output, room, depth, length):
         self.is_program = kind == PROGRAM
         self.cases, self.cpu, self.wall, self.total_cpu, self.total_wall = cases, cpu, wall, total_cpu, total_wall
-        self.memory, self.output, self.room, self.length = memory, output, room, length
+        self.memory, self.output, self.room, self.depth, self.length = memory, output, room, depth, length
         self.longest_report = output + _REPORT_OVERHEAD
 
 
@@ -199,6 +199,7 @@ class Service:
             pipe = _only(pipe)
             self._confine(order, pipe)
             report = runner.Report(pipe)
+            sys.setrecursionlimit(order.depth)
             if order.is_program:
                 status = runner.run_program(source, report)
             else:
