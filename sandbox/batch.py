@@ -4,7 +4,7 @@
 
 `box.json` is what a zygote is made of. `orders` is a length (4 bytes), a JSON head, and orders as zygote.py tells them;
 its name is gone before the first program runs. The head's `programs` say how many orders each program has, one after
-the other, and after how many timeouts it is given up. `answers` is a sequence of records of kind (1 byte), order (4
+the other, and what the owners of their cases may use. `answers` is a sequence of records of kind (1 byte), order (4
 bytes), length (4 bytes), body:
 
     B  a child begins with the order        R O E  its frames, as zygote.py tells them
@@ -13,16 +13,16 @@ bytes), length (4 bytes), body:
 A record is written when it comes, so what is held in memory is one frame for each core, whatever a program returns.
 
 What a child leaves undone (it crashed, hung, flooded) is ordered again here, without the case that did it; a journey to
-the host would cost more than the case. A program that has used up its totals gets no further child: the host comes to
-the same conclusion from the same records. When the head's seconds or bytes are spent the rest is left out, and the host
-orders it again. Expected values, references and verdicts are not known here.
+the host would cost more than the case. Cases whose owners have used up their totals get no further child: the host comes
+to the same conclusion from the same records, by the same text (selfplay/box/accounts.py, which box.json brings along).
+When the head's seconds or bytes are spent the rest is left out, and the host orders it again. Expected values, references
+and verdicts are not known here.
 """
 
 import contextlib
 import functools
 import json
 import os
-import signal
 import struct
 import subprocess
 import sys
@@ -30,14 +30,11 @@ import threading
 import time
 import types
 
-ORDER = struct.Struct("!BIddddQQQI")
+ORDER = struct.Struct("!BIddddQQQII")
 FRAME = struct.Struct("!cI")
-END = struct.Struct("!BiIdd")
 RECORD = struct.Struct("!cII")
 
 _BEFORE_CASES = 1  # reports of a child before its first case: the program is loaded
-_BEFORE_VALUE = 9  # bytes of a report before the value that a call returned
-_TIMEOUTS, _FULL = (1, 2, 5), 6  # reasons of a child's end, see watch.py: CPU, wall-clock time, a total; no room
 _PATIENCE, _PACE = 60.0, 256 << 10  # seconds beyond every limit, and bytes a second more for the order, of silence
 
 
@@ -48,12 +45,13 @@ class Died(Exception):
 def main(folder):
     with open(os.path.join(folder, "box.json"), encoding="utf-8") as file:
         box = json.load(file)
+    accounts, packages = (module(name, box[name]) for name in ("accounts", "packages"))
     orders = open_orders(os.path.join(folder, "orders"))
-    head, programs = read_head(orders)
-    configuration = configured(box, head["imports"])
+    head, programs = read_head(orders, accounts.Accounts)
+    configuration = configured(box, packages.locate(tuple(head["imports"])))
     answers = os.path.join(folder, "answers")
     with orders, open(answers + ".part", "wb") as file:
-        batch = Batch(orders, programs, file, head["seconds"], head["bytes"])
+        batch = Batch(orders, programs, file, head["seconds"], head["bytes"], accounts)
         start = functools.partial(Zygote, box["flags"], head["environment"], configuration)
         first = start()  # where none starts, nothing needs to be tried
         cores = min(len(os.sched_getaffinity(0)), len(programs))
@@ -73,85 +71,76 @@ def open_orders(path):
     return file
 
 
-def read_head(file):
-    """The head, and the programs: what each may use, and its orders as (number, header fields, where the body is)."""
+def read_head(file, accounts):
+    """The head, and the programs: what each may use, and its orders as (number, first case, header fields, where the body
+    is)."""
     head = json.loads(file.read(int.from_bytes(file.read(4), "big")))
     programs, number = [], 0
-    for count, timeouts in head["programs"]:
-        orders = []
+    for count, told in head["programs"]:
+        orders, first = [], 0
         for _ in range(count):
             fields = ORDER.unpack(file.read(ORDER.size))
-            orders.append((number, fields, file.tell()))
+            orders.append((number, first, fields, file.tell()))
             file.seek(fields[-1], os.SEEK_CUR)
             number += 1
-        programs.append((Account(orders[0][1], timeouts), orders))
+            first += fields[1]
+        programs.append((accounts.of(told), orders))
     return head, programs
 
 
-def configured(box, imports):
+def module(name, text):
+    """A module of the host's, from its text."""
+    made = sys.modules[name] = types.ModuleType(name)
+    exec(compile(text, name + ".py", "exec"), made.__dict__)
+    return made
+
+
+def configured(box, packages):
     """A zygote's configuration: the box's code, and where the named packages lie in this machine."""
-    packages = sys.modules["packages"] = types.ModuleType("packages")
-    exec(compile(box["packages"], "packages.py", "exec"), packages.__dict__)
-    found = packages.locate(tuple(imports))
     configuration = {
         "modules": box["modules"],
         "jail": True,
         "tests": False,
         "preimport": box["preimport"],
-        "packages": found.names,
-        "path": found.folders,
-        "grants": found.grants,
+        "packages": packages.names,
+        "path": packages.folders,
+        "grants": packages.grants,
     }
     return json.dumps(configuration).encode()
-
-
-class Account:
-    """What a program may still use. `closed`: it gets no further child."""
-
-    def __init__(self, fields, timeouts):
-        self.cpu, self.wall, self.room, self.timeouts = fields[4], fields[5], fields[8], timeouts
-        self.closed = False
-
-    def charged(self, fields, length):
-        """An order's header with what is left, for a body of `length` bytes."""
-        return (*fields[:4], self.cpu, self.wall, *fields[6:8], max(self.room, 0), length)
-
-    def charge(self, run):
-        self.cpu -= run.cpu
-        self.wall -= run.wall
-        self.room -= run.size
-        self.timeouts -= run.timed_out and run.loaded
-        spent = self.timeouts <= 0 or self.cpu <= 0 or self.wall <= 0
-        self.closed = spent or run.reason == _FULL or self.room <= 0 or not run.loaded
 
 
 class Run:
     """What one child did with an order."""
 
-    def __init__(self):
-        self.reports = self.size = 0
-        self.loaded = False
+    def __init__(self, accounts, is_program):
+        self.accounts, self.is_program = accounts, is_program
+        self.reports = self.printed = 0
+        self.calls, self.loaded, self.ending = [], False, None
 
-    def report(self, body):
-        self.reports += 1
-        self.size += len(body) - _BEFORE_VALUE if body[:1] == b"V" else 0
-        self.loaded = self.loaded or (self.reports == 1 and body == b"L")
+    def take(self, kind, body):
+        if kind == b"R":
+            self.reports += 1
+            self.loaded = self.loaded or (self.reports == 1 and body == b"L")
+            if self.reports > _BEFORE_CASES and not self.is_program:
+                self.calls.append(self.accounts.call_of(body))
+        elif kind == b"O":
+            self.printed = len(body)
+        elif kind == b"E":
+            self.ending = self.accounts.Ending.of(body)
 
-    def end(self, body):
-        self.reason, status, _, self.cpu, self.wall = END.unpack(body)
-        killed = self.reason == 0 and os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU
-        self.timed_out = self.reason in _TIMEOUTS or killed
-
-    def done(self, cases):
-        """How many cases it has settled: the last of them by the child's end, where it did not get through."""
-        return min(cases, self.reports - _BEFORE_CASES + 1) if self.loaded else cases
+    def charge(self, accounts, cases):
+        """Charges the owners of the cases. How many of them are settled."""
+        if self.loaded or self.ending.by_total:
+            return len(accounts.charge(cases, self.calls[: len(cases)], self.ending, self.printed))
+        accounts.close()
+        return len(cases)
 
 
 class Batch:
     """The programs that wait, their orders, and the file of answers; shared by the workers."""
 
-    def __init__(self, orders, programs, file, seconds, size):
-        self.orders, self.file = orders, file
+    def __init__(self, orders, programs, file, seconds, size, accounts):
+        self.orders, self.file, self.accounts = orders, file, accounts
         self.deadline, self.room = time.monotonic() + seconds, size
         self.lock = threading.Lock()
         self.waiting, self.fresh = list(reversed(programs)), True
@@ -200,39 +189,44 @@ class Worker(threading.Thread):
             program = self.batch.next()
         self.bury()
 
-    def serve(self, account, orders):
-        """Runs a program's orders, until it may not have another child or the batch has no time for one."""
-        for number, fields, position in orders:
+    def serve(self, accounts, orders):
+        """Runs a program's orders, until its owners may not have another child or the batch has no time for one."""
+        for number, first, fields, position in orders:
             try:
-                self.run_order(account, number, fields, self.batch.body(fields, position))
+                self.run_order(accounts, number, range(first, first + fields[1]), fields, position)
             except (Died, OSError) as error:
                 self.batch.note(b"F", number, str(error).encode("utf-8", "replace"))
                 self.bury()
                 return
-            if account.closed or self.batch.spent:
+            if self.batch.spent:
                 return
 
-    def run_order(self, account, number, fields, body):
+    def run_order(self, accounts, number, cases, fields, position):
         """Runs the order in as many children as it takes. Raises Died where a zygote died with it twice."""
-        left = fields[1]
-        while True:
-            run = self.exchange(number, account.charged(fields, len(body)), body)
-            account.charge(run)
-            left -= run.done(left)
-            if left <= 0 or account.closed or self.batch.spent:
+        left = list(cases)
+        while chosen := accounts.chosen(left):
+            body = chosen_body(self.batch.body(fields, position), [case - cases[0] for case in chosen], fields[1])
+            cpu, wall, room = accounts.left(chosen)
+            run = self.exchange(
+                number,
+                (fields[0], len(chosen), *fields[2:4], cpu, wall, *fields[6:8], room, fields[9], len(body)),
+                body,
+            )
+            settled = set(chosen[: run.charge(accounts, chosen)])
+            left = [case for case in left if case not in settled]
+            if self.batch.spent:
                 return
-            fields, body = shortened(fields, body, left)
 
     def exchange(self, number, fields, body):
         """What became of an order, in a second zygote where the first one died with it. Raises Died."""
         pass_on = functools.partial(self.pass_on, number)
         self.batch.note(b"B", number)
         try:
-            return self.fresh().exchange(fields, body, pass_on)
+            return self.fresh().exchange(fields, body, Run(self.batch.accounts, fields[0] == 1), pass_on)
         except (Died, OSError):
             self.bury()
         self.batch.note(b"B", number)
-        return self.fresh().exchange(fields, body, pass_on)
+        return self.fresh().exchange(fields, body, Run(self.batch.accounts, fields[0] == 1), pass_on)
 
     def pass_on(self, number, kind, body):
         self.batch.note(kind, number, body)
@@ -248,11 +242,12 @@ class Worker(threading.Thread):
             self.zygote = None
 
 
-def shortened(fields, body, left):
-    """The order for its last `left` cases."""
+def chosen_body(body, cases, count):
+    """An order's body with these of its `count` cases alone."""
+    if len(cases) == count:
+        return body
     source, entry_point, inputs = json.loads(body)
-    body = json.dumps([source, entry_point, inputs[-left:]], separators=(",", ":")).encode()
-    return (fields[0], left, *fields[2:-1], len(body)), body
+    return json.dumps([source, entry_point, [inputs[case] for case in cases]], separators=(",", ":")).encode()
 
 
 class Zygote:
@@ -296,7 +291,7 @@ class Zygote:
             raise Died("it ended in the middle of an answer")
         return data
 
-    def exchange(self, fields, body, pass_on):
+    def exchange(self, fields, body, run, pass_on):
         """Has an order run, and passes on every frame that answers it. Raises Died."""
         cases, wall, total, length = fields[1], fields[3], fields[5], fields[-1]
         silence = min(wall * (cases + _BEFORE_CASES + 1), total) + length / _PACE + _PATIENCE
@@ -305,17 +300,13 @@ class Zygote:
         guard.start()
         try:
             self.send(ORDER.pack(*fields) + body)
-            run, kind, content = Run(), b"", b""
+            kind = b""
             while kind != b"E":
                 kind, content = self.take()
                 if kind == b"F":
                     raise Died("the walls did not go up: " + content.decode("utf-8", "replace"))
                 pass_on(kind, content)
-                if kind == b"R":
-                    run.report(content)
-                elif kind == b"O":
-                    run.size += len(content)
-            run.end(content)
+                run.take(kind, content)
             return run
         finally:
             guard.cancel()

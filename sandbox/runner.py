@@ -7,7 +7,8 @@ meant: a program may raise whatever it likes.
 Each report is a frame on the result pipe: length (4 bytes, of what follows), kind (1 byte), body.
 
     L  the program is loaded            N  (in its place) it could not be: names of the exception, where and why
-    V  a call's seconds (8 bytes) and the canonical text of its value     X  its seconds and the exception's names
+    V  a call's CPU and wall-clock seconds (8 bytes each) and the canonical text of its value
+    X  its seconds and the exception's names
 """
 
 import atexit
@@ -19,7 +20,7 @@ import random
 import struct
 import sys
 import types
-from time import process_time
+from time import monotonic, process_time
 
 from sandbox import codec
 
@@ -145,12 +146,17 @@ def load(source, entry_point, report):
 
 def call(function, text, report, output_bytes):
     """One call; whatever the program does, one frame says it."""
-    start = process_time()
+    start = process_time(), monotonic()
     try:
         body, kind = codec.encode(_called(function, codec.decode(text)), output_bytes).encode(), b"V"
     except BaseException as error:  # noqa: BLE001
         body, kind = names_of(error), b"X"
-    report(kind, struct.pack("!d", process_time() - start) + body)
+    report(kind, _since(start) + body)
+
+
+def _since(start):
+    """CPU and wall-clock seconds, packed."""
+    return struct.pack("!dd", process_time() - start[0], monotonic() - start[1])
 
 
 def _called(function, arguments):
@@ -170,7 +176,7 @@ def run_program(source, report):
     report(b"L")
     sys.stdin, sys.stdout = _reader(0), _writer(1)
     sys.__stdin__, sys.__stdout__ = sys.stdin, sys.stdout
-    start = process_time()
+    start = process_time(), monotonic()
     try:
         random.seed(_SEED)
         main = new_module("__main__")
@@ -179,7 +185,7 @@ def run_program(source, report):
     except SystemExit as error:
         return max(_finish(), _status_of(error))
     except BaseException as error:  # noqa: BLE001
-        report(b"X", struct.pack("!d", process_time() - start) + names_of(error))
+        report(b"X", _since(start) + names_of(error))
         _finish()
         return 1
     return _finish()

@@ -3,8 +3,9 @@
 Started by exec with an empty environment, it imports the common standard library once, puts up its walls, and serves
 orders from its standard input, one at a time, each in a child:
 
-    order     header (kind: 0 function, 1 program, 2 tests, 3 session, 9 a word to the child that talks; cases; CPU and wall seconds of a case, then of all that are left; memory, output, room for
-              answers, length) and a body of that length
+    order     header (kind: 0 function, 1 program, 2 tests, 3 session, 9 a word to the child that talks; cases; CPU and wall
+              seconds of a case, then of all that are left; memory, output, room for answers, depth of recursion, length)
+              and a body of that length
     answer    frames of kind (1 byte), length (4 bytes), body:  H hello · R a child's report · O what a program
               printed · E the child's end (why, wait status, reports seen, CPU and wall seconds) · F (in place of all
               others) the child failed before the program's first line: why
@@ -34,7 +35,7 @@ from importlib.machinery import PathFinder
 from sandbox import jail, runner, session, talk
 from sandbox.watch import BEGUN, DONE, END, FRAME, FULL, PIPE, Failed, Watch, send
 
-ORDER = struct.Struct("!BIddddQQQI")
+ORDER = struct.Struct("!BIddddQQQII")
 PROGRAM, TESTS, SESSION = 1, 2, 3  # kinds of order; 0 is a function
 
 _REPORT_OVERHEAD = 4096  # what a report holds beside its value
@@ -124,10 +125,10 @@ def _take(pipe, count):
 class Order:
     """What the host asks of one child."""
 
-    def __init__(self, kind, cases, cpu, wall, total_cpu, total_wall, memory, output, room, length):
+    def __init__(self, kind, cases, cpu, wall, total_cpu, total_wall, memory, output, room, depth, length):
         self.kind, self.is_program = kind, kind == PROGRAM
         self.cases, self.cpu, self.wall, self.total_cpu, self.total_wall = cases, cpu, wall, total_cpu, total_wall
-        self.memory, self.output, self.room, self.length = memory, output, room, length
+        self.memory, self.output, self.room, self.depth, self.length = memory, output, room, depth, length
         self.longest_report = output + _REPORT_OVERHEAD
 
 
@@ -215,6 +216,7 @@ class Service:
                 os.dup2(printed, 1)
             pipe = _only(pipe)
             self._confine(order, pipe)
+            sys.setrecursionlimit(order.depth)
             status = self._work(order, runner.Report(pipe), runner.listener(pipe), source, entry_point, inputs)
         finally:
             os._exit(status)

@@ -18,7 +18,7 @@ def forge(*frames):
 def spin(seconds, clock=time.process_time):
     end = clock() + seconds
     while clock() < end: pass
-value = frame(b"V", struct.pack("!d", 0.0) + b"1")
+value = frame(b"V", struct.pack("!dd", 0, 0) + b"1")
 """
 
 
@@ -29,7 +29,9 @@ def _late(name: str, body: str) -> Wrong:
 ATTACKS = (
     _late("no more than too late", "spin(1.8)"),
     _late("a report forged half way", "spin(0.85)\nforge(value)\nspin(0.85)"),
-    _late("an exception forged half way", "spin(0.85)\nforge(frame(b'X', struct.pack('!d', 0.0) + b'[]'))\nspin(0.85)"),
+    _late(
+        "an exception forged half way", "spin(0.85)\nforge(frame(b'X', struct.pack('!dd', 0, 0) + b'[]'))\nspin(0.85)"
+    ),
     _late("loaded once more half way", "spin(0.85)\nforge(frame(b'L'))\nspin(0.85)"),
     _late("half a report half way", "spin(0.85)\nforge(value[:6])\nspin(0.85)"),
     _late(

@@ -12,7 +12,7 @@ def forge(*frames):
         try: os.write(fd, b"".join(frames))
         except OSError: pass
 """
-_PASSED = "frame(b'V', struct.pack('!d', 0.0) + b'[true]')"
+_PASSED = "frame(b'V', struct.pack('!dd', 0, 0) + b'[true]')"
 
 ATTACKS = (
     Wrong("verdicts printed, then gone", FAMILY, "import os\nos.write(1, b'[true, true, true]\\n')\nos._exit(0)"),
@@ -54,7 +54,7 @@ ATTACKS = (
     Wrong(
         "values that are no values",
         FAMILY,
-        f"{_FRAMES}\nforge(*[frame(b'V', b'\\x7f' * 8 + b'[[[[' * 20000)] * 3, b'\\n[true, true, true]\\n')\nos._exit(0)",
+        f"{_FRAMES}\nforge(*[frame(b'V', b'\\x7f' * 16 + b'[[[[' * 20000)] * 3, b'\\n[true, true, true]\\n')\nos._exit(0)",
     ),
     Wrong(
         "json patched",

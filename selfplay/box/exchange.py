@@ -16,9 +16,10 @@ from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from typing import TypeAlias
 
+from selfplay.box.accounts import Ending
 from selfplay.box.progress import Progress
 from selfplay.box.task import Execution, Task
-from selfplay.box.wire import Ending, Order, conclude, frames
+from selfplay.box.wire import Order, frames
 from selfplay.box.zygotes import BoxUnavailable, Zygote
 
 _AHEAD = 2  # orders a zygote may hold: one runs, one waits in the pipe
@@ -62,7 +63,7 @@ class Exchange:
         while self.done:
             progress = self.done.popleft()
             before = time.monotonic()
-            yield progress.index, tuple(progress.known)
+            yield progress.index, progress.executions
             for zygote in self.active:
                 zygote.deadline += time.monotonic() - before
 
@@ -82,8 +83,8 @@ class Exchange:
         try:
             zygote = self._zygote(slot, order.task.imports)
         except (BoxUnavailable, OSError):
-            order.owner.give_up()
-            self._go_on(order.owner)
+            order.progress.give_up()
+            self._go_on(order.progress)
             return
         zygote.outgoing.append(memoryview(order.pack()))
         if not zygote.orders:
@@ -178,8 +179,8 @@ class Exchange:
         elif kind == b"E":
             ending = Ending.of(body)
             zygote.orders.popleft()
-            order.owner.settle(conclude(order, ending), ending)
-            self._go_on(order.owner)
+            order.progress.settle(order, ending)
+            self._go_on(order.progress)
         elif kind == b"F":
             zygote.orders.popleft()
             self._again(order)
@@ -198,10 +199,10 @@ class Exchange:
 
     def _again(self, order: Order) -> None:
         order.forget()
-        if order.owner.fail():
+        if order.progress.fail():
             self.waiting.appendleft(order)
         else:
-            self._go_on(order.owner)
+            self._go_on(order.progress)
 
     def _go_on(self, progress: Progress) -> None:
         """The task's next order; none where all of its cases are known."""

@@ -1,62 +1,87 @@
-"""One task on its way through a box: the orders that it takes, what is known of its cases, what it may still use.
+"""One task on its way through a box: the orders that it takes, what is known of its cases, what its owners may still use.
 
-A task's orders are run one after the other, so its totals (CPU and wall-clock seconds, bytes of answers, timeouts) hold
-exactly, and several tasks share the workers. Orders are cut by the bytes of their inputs: however long the arguments of
-a suite are together, no order is too long for a box. sandbox/batch.py keeps the same account where orders run far away.
+A task's orders are run one after the other, so its totals hold exactly (accounts.py), and several tasks share the workers.
+Orders are cut by the bytes of their inputs: however long the arguments of a suite are together, no order is too long for a
+box.
 """
 
 from __future__ import annotations
 
+import copy
+from collections import Counter
 from collections.abc import Iterator
 
+from selfplay.box.accounts import Account, Accounts, Ending
 from selfplay.box.task import Execution, Task
-from selfplay.box.wire import INFRA, TOO_LARGE, Ending, Order, timed_out
+from selfplay.box.wire import INFRA, TOO_LARGE, Order, conclude, timed_out
 
 ORDER_SIZE = 8 << 20  # characters of inputs in an order
 LONGEST = 32 << 20  # characters of one input or of a source: one that is longer is never run
 
 
 class Progress:
-    """`known` are the executions of the first cases. `attempts` counts what died with the order that is next."""
+    """`known`: for each case its execution, once it has one. `attempts` counts what died with the order that is next."""
 
     def __init__(self, index: int, task: Task) -> None:
         self.index, self.task = index, task
-        self.known: list[Execution] = []
-        self.attempts = 0
-        cases, limits = len(task.inputs), task.limits
-        self.cpu_seconds, self.wall_seconds = limits.total_cpu_seconds(cases), limits.total_wall_seconds(cases)
-        self.room, self.timeouts = limits.answer_bytes, limits.timeouts
+        # an input too long for any order crashes every program alike, so no reference passes it either
+        self.known = [Execution("crashed") if len(text) > LONGEST else None for text in task.inputs]
+        self.attempts = self.first = 0  # `first`: all cases before it are known
+        owners = task.owners or ((0,),) * len(task.inputs)
+        self.accounts = Accounts(owners, _accounts(task, Counter(owner for asking in owners for owner in asking)))
         if len(task.source) > LONGEST:
             self._fill(Execution("not_collected", exception=("SourceTooLarge",)))
         self._pass_over()
 
+    def copy(self) -> Progress:
+        """Another one that goes its own way from here."""
+        other = copy.copy(self)
+        other.known, other.accounts = list(self.known), Accounts.of(self.accounts.told(range(len(self.known))))
+        return other
+
+    def become(self, other: Progress) -> None:
+        """Goes on from where a copy has come."""
+        self.known, self.first, self.accounts, self.attempts = other.known, other.first, other.accounts, other.attempts
+
     @property
     def done(self) -> bool:
         """Whether every case is known."""
-        return len(self.known) == len(self.task.inputs)
+        return self.first == len(self.known)
+
+    @property
+    def executions(self) -> tuple[Execution, ...]:
+        """Every case's execution, once all are known."""
+        return tuple(execution or INFRA for execution in self.known)
 
     def orders(self) -> Iterator[Order]:
-        """The orders for all cases that are not known, up to the first that cannot be run."""
-        first, inputs = len(self.known), self.task.inputs
-        while count := self._fitting(first):
-            size = len(self.task.source) + sum(map(len, inputs[first : first + count]))
-            yield Order(self, first, count, size=size)
-            first += count
+        """The orders for all cases that are to be run."""
+        cases: list[int] = []
+        size, inputs = 0, self.task.inputs
+        for case in range(self.first, len(inputs)):
+            if self.known[case] is not None or self.accounts.payer(case).spent:
+                continue
+            size += len(inputs[case])
+            if cases and (size > ORDER_SIZE or not self.task.entry_point or not self._together(cases[0], case)):
+                yield Order(self, cases)
+                cases, size = [], len(inputs[case])
+            cases.append(case)
+        if cases:
+            yield Order(self, cases)
 
-    def settle(self, executions: list[Execution], ending: Ending) -> None:
-        """Notes what became of the next cases, and charges the program for it."""
-        self.known += executions
+    def rest(self, order: Order) -> list[int]:
+        """Those of an order's cases that its next child runs."""
+        return self.accounts.chosen(case for case in order.cases if self.known[case] is None)
+
+    def settle(self, order: Order, ending: Ending) -> None:
+        """Notes what became of an order's cases, and charges their owners for it."""
         self.attempts = 0
-        self.cpu_seconds -= max(0.0, ending.cpu_seconds)
-        self.wall_seconds -= max(0.0, ending.wall_seconds)
-        self.room -= sum(len(execution.value.encode("utf-8", "replace")) for execution in executions)
-        self.timeouts -= sum(execution.status == "timeout" for execution in executions)
-        if executions and executions[-1].status == "not_collected":
-            self._fill(executions[-1])
-        elif ending.full or self.room <= 0:
-            self._fill(TOO_LARGE)
-        elif self.timeouts <= 0 or self.cpu_seconds <= 0 or self.wall_seconds <= 0:
-            self._fill(timed_out(self.task))
+        executions = conclude(order, ending)
+        if not order.loaded and not ending.by_total:
+            self._fill(executions[0])
+        else:
+            marks = self.accounts.charge(order.cases, order.calls, ending, len(order.printed))
+            for case, execution, mark in zip(order.cases, executions, marks, strict=False):
+                self.known[case] = self._spent(mark) if mark else execution
         self._pass_over()
 
     def fail(self) -> bool:
@@ -71,20 +96,32 @@ class Progress:
         self._fill(INFRA)
 
     def _fill(self, execution: Execution) -> None:
-        self.known += [execution] * (len(self.task.inputs) - len(self.known))
+        self.known = [known or execution for known in self.known]
+        self.first = len(self.known)
 
     def _pass_over(self) -> None:
-        """An input too long for any order crashes every program alike, so no reference passes it either."""
-        while not self.done and len(self.task.inputs[len(self.known)]) > LONGEST:
-            self.known.append(Execution("crashed"))
+        """Moves on to the first case that is to be run: one whose owners have spent what they had is not."""
+        while not self.done:
+            if self.known[self.first] is None:
+                mark = self.accounts.payer(self.first).spent
+                if not mark:
+                    break
+                self.known[self.first] = self._spent(mark)
+            self.first += 1
 
-    def _fitting(self, first: int) -> int:
-        """How many inputs from `first` on go into one order."""
-        inputs, size, count = self.task.inputs, 0, 0
-        alone = self.task.apart or not self.task.entry_point
-        for index in range(first, len(inputs)):
-            size += len(inputs[index])
-            if len(inputs[index]) > LONGEST or (count and (alone or size > ORDER_SIZE)):
-                break
-            count += 1
-        return count
+    def _spent(self, mark: str) -> Execution:
+        return TOO_LARGE if mark == "room" else timed_out(self.task)
+
+    def _together(self, one: int, other: int) -> bool:
+        return not self.accounts.alone or self.accounts.payer(one) is self.accounts.payer(other)
+
+
+def _accounts(task: Task, asked: Counter[int]) -> dict[int, Account]:
+    """Each owner's account, by how many inputs it asks for."""
+    limits = task.limits
+    return {
+        owner: Account(
+            limits.total_cpu_seconds(count), limits.total_wall_seconds(count), limits.answer_bytes, limits.timeouts
+        )
+        for owner, count in asked.items()
+    }

@@ -44,19 +44,20 @@ class Ended(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What a child may use: CPU seconds of a turn and of all, bytes of a frame and of all, memory."""
+    """What a child may use: CPU seconds of a turn and of all, bytes of a frame and of all, memory, depth of recursion."""
 
     turn_seconds: float
     seconds: float
     frame_bytes: int
     bytes: int
     memory_mib: int
+    depth: int = 1000
 
     @classmethod
     def of(cls, limits: Limits, turns: int) -> Budget:
         """A program's, for so many operations."""
         total = limits.total_cpu_seconds(turns)
-        return cls(limits.cpu_seconds, total, limits.output_bytes, limits.answer_bytes, limits.memory_mib)
+        return cls(limits.cpu_seconds, total, limits.output_bytes, limits.answer_bytes, limits.memory_mib, limits.depth)
 
 
 class Talker:
@@ -180,7 +181,7 @@ def _packed(kind: int, budget: Budget, body: bytes) -> bytes:
     wall = 5.0 * budget.turn_seconds + 1.0
     header = ORDER.pack(
         *(kind, _TURNS, budget.turn_seconds, wall, budget.seconds, 2 * budget.seconds + 10),
-        *(budget.memory_mib << 20, budget.frame_bytes, budget.bytes, len(body)),
+        *(budget.memory_mib << 20, budget.frame_bytes, budget.bytes, budget.depth, len(body)),
     )
     return header + body
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a program may use: for each case, and for all of its cases together.
+    """What a program may use: for each case, and for all cases of an owner together.
 
     `cpu_seconds`, `memory_mib`, `output_bytes`: of one case (wall-clock time at five times the CPU seconds and one more).
     `answer_bytes`: of all answers together; the case that goes beyond, and those after it, have raised OutputTooLarge.
     `timeouts`: after so many cases that timed out the remaining ones are timeouts, without being run.
+    `depth`: Python's limit of recursion, which a program may raise.
     """
 
     cpu_seconds: float = 2.0
@@ -21,6 +22,7 @@ class Limits:
     output_bytes: int = 1 << 20
     answer_bytes: int = 16 << 20
     timeouts: int = 3
+    depth: int = 1000
 
     def total_cpu_seconds(self, cases: int) -> float:
         """CPU seconds that a program may use for so many cases together; what is left then is a timeout."""
@@ -30,13 +32,25 @@ class Limits:
         """The same in wall-clock time."""
         return 2 * self.total_cpu_seconds(cases) + 10
 
+    def halved(self) -> Limits:
+        """What a reference may use, so that what it passes leaves a right program a margin."""
+        return replace(
+            self,
+            cpu_seconds=self.cpu_seconds / 2,
+            memory_mib=self.memory_mib * 3 // 4,
+            output_bytes=self.output_bytes // 2,
+            answer_bytes=self.answer_bytes // 2,
+            depth=self.depth * 4 // 5,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Task:
     """One program and the inputs to call it with, for the box. Holds no expected value.
 
     `secret`: the program is a reference, or made from one; it must not leave this machine.
-    `apart`: every input meets a process of its own, so that no call sees what an earlier one left behind.
+    `owners`: who asks for each input, such as a suite's number; the first that can pays for it (accounts.py). Empty: one
+    owner asks for all.
     """
 
     source: str
@@ -45,7 +59,7 @@ class Task:
     imports: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
     secret: bool = False
-    apart: bool = False
+    owners: tuple[tuple[int, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,23 +7,19 @@ word: a frame that is broken, forged or missing becomes a crash, never an error 
 from __future__ import annotations
 
 import json
-import os
-import signal
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from selfplay.box.accounts import CALL, Ending, call_of
 from selfplay.box.task import Execution, Task
 
 if TYPE_CHECKING:
     from selfplay.box.progress import Progress
 
 FRAME = struct.Struct("!cI")
-ORDER = struct.Struct("!BIddddQQQI")
-_END = struct.Struct("!BiIdd")
-_SECONDS = struct.Struct("!d")
-_EXITED, _CPU, _WALL, _STOPPED, _FLOOD, _TOTAL, _FULL = range(7)  # why a child ended
+ORDER = struct.Struct("!BIddddQQQII")
 _BEFORE_CASES = 1  # reports of a child before its first case: the program is loaded
 _PATIENCE, _PACE = 30.0, 256 << 10  # as in sandbox/watch.py: seconds, and bytes a second more, to read an order
 
@@ -33,29 +29,46 @@ TOO_LARGE = Execution("raised", exception=("OutputTooLarge",))
 
 @dataclass(slots=True)
 class Order:
-    """Part of a task for one child: its cases from `first` on, and what has come back so far."""
+    """Part of a task for one child: some of its cases, and what has come back so far."""
 
-    owner: Progress
-    first: int
-    count: int
+    progress: Progress
+    cases: list[int]
     reports: list[bytes] = field(default_factory=list)
     printed: bytes = b""
-    size: int = 0  # of its source and inputs, in characters
     length: int = 0  # of its body, once it is packed
+    wall: float = 0.0  # seconds that all of it may take
 
     @property
     def task(self) -> Task:
         """What is run."""
-        return self.owner.task
+        return self.progress.task
 
-    def after(self, done: int) -> Order:
-        """The order for the cases that are left when the first `done` are settled."""
-        return Order(self.owner, self.first + done, self.count - done)
+    @property
+    def count(self) -> int:
+        """How many cases it has."""
+        return len(self.cases)
+
+    @property
+    def size(self) -> int:
+        """Characters of its source and inputs."""
+        return len(self.task.source) + sum(len(self.task.inputs[case]) for case in self.cases)
+
+    @property
+    def loaded(self) -> bool:
+        """Whether the child said that the program is loaded."""
+        return self.reports[:1] == [b"L"]
+
+    @property
+    def calls(self) -> list[tuple[float, float, int]]:
+        """What the reports say of calls; a program that reads standard input has none."""
+        told = self.reports[_BEFORE_CASES : _BEFORE_CASES + self.count] if self.task.entry_point else []
+        return [call_of(report) for report in told]
 
     def pack(self) -> bytes:
         """Header and body, in one piece: every further write wakes the zygote."""
-        task, limits, owner = self.task, self.task.limits, self.owner
-        inputs = task.inputs[self.first : self.first + self.count]
+        task, limits = self.task, self.task.limits
+        cpu, self.wall, room = self.progress.accounts.left(self.cases)
+        inputs = [task.inputs[case] for case in self.cases]
         body = json.dumps([task.source, task.entry_point, inputs], separators=(",", ":")).encode()
         self.length = len(body)
         header = ORDER.pack(
@@ -63,11 +76,12 @@ class Order:
             self.count,
             limits.cpu_seconds,
             _wall_seconds(task),
-            owner.cpu_seconds,
-            owner.wall_seconds,
+            cpu,
+            self.wall,
             limits.memory_mib << 20,
             limits.output_bytes,
-            max(owner.room, 0),
+            room,
+            limits.depth,
             len(body),
         )
         return header + body
@@ -81,7 +95,7 @@ class Order:
     def allowance(self) -> float:
         """Wall-clock seconds within which a zygote must have ended the child of a packed order."""
         cases = _wall_seconds(self.task) * (self.count + _BEFORE_CASES + 1)
-        return min(cases, self.owner.wall_seconds) + _PATIENCE + self.length / _PACE
+        return min(cases, self.wall) + _PATIENCE + self.length / _PACE
 
 
 def _wall_seconds(task: Task) -> float:
@@ -104,44 +118,9 @@ def frames(buffer: bytearray) -> Iterator[tuple[bytes, bytes]]:
         del buffer[:position]
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """How a child ended: why, its wait status, its reports; CPU and wall-clock seconds of its program."""
-
-    reason: int
-    status: int
-    reports: int
-    cpu_seconds: float
-    wall_seconds: float
-
-    @classmethod
-    def of(cls, frame: bytes) -> Ending:
-        """Raises struct.error for an end frame that is none."""
-        return cls(*_END.unpack(frame))
-
-    @property
-    def timed_out(self) -> bool:
-        """Whether a limit of time ended it."""
-        return self.reason in (_CPU, _WALL, _TOTAL) or self._signal == signal.SIGXCPU
-
-    @property
-    def full(self) -> bool:
-        """Whether there was no room for an answer."""
-        return self.reason == _FULL
-
-    @property
-    def exit_status(self) -> int | None:
-        """None where the child was killed."""
-        return os.WEXITSTATUS(self.status) if self.reason == _EXITED and os.WIFEXITED(self.status) else None
-
-    @property
-    def _signal(self) -> int | None:
-        return os.WTERMSIG(self.status) if self.reason == _EXITED and os.WIFSIGNALED(self.status) else None
-
-
 def conclude(order: Order, ending: Ending) -> list[Execution]:
-    """What became of the order's cases, in order; shorter than the order where a new child must run the rest."""
-    if order.reports[:1] != [b"L"]:
+    """What became of the order's first cases, in order; a new child must run the rest."""
+    if not order.loaded:
         return [_not_loaded(order.reports[:1])] * order.count
     if not order.task.entry_point:
         return [_program(order, ending, order.task)]
@@ -165,10 +144,6 @@ def _unfinished(ending: Ending, task: Task) -> Execution:
 def timed_out(task: Task) -> Execution:
     """The execution of a case that took as long as it may."""
     return Execution("timeout", seconds=task.limits.cpu_seconds)
-
-
-def _clamped(seconds: float, task: Task) -> float:
-    return min(max(seconds, 0.0), task.limits.cpu_seconds) if seconds == seconds else 0.0
 
 
 def _not_loaded(reports: list[bytes]) -> Execution:
@@ -197,11 +172,10 @@ def _json(text: bytes) -> object:
 
 def _call(report: bytes, task: Task) -> Execution:
     """What one report says; a forged or broken one is a crash."""
-    kind, rest = report[:1], report[1:]
-    if kind not in (b"V", b"X") or len(rest) < _SECONDS.size:
+    kind, body = report[:1], report[1 + CALL.size :]
+    if kind not in (b"V", b"X") or len(report) <= CALL.size:
         return Execution("crashed")
-    seconds = _clamped(_SECONDS.unpack_from(rest)[0], task)
-    body = rest[_SECONDS.size :]
+    seconds = min(call_of(report)[0], task.limits.cpu_seconds)
     if kind == b"X":
         return Execution("raised", exception=_names(body), seconds=seconds)
     try:
@@ -212,7 +186,7 @@ def _call(report: bytes, task: Task) -> Execution:
 
 def _program(order: Order, ending: Ending, task: Task) -> Execution:
     """A program's run: it returned only with exit status 0 and output within the cap."""
-    seconds = _clamped(ending.cpu_seconds, task)
+    seconds = min(ending.cpu_seconds, task.limits.cpu_seconds)
     text = order.printed[: task.limits.output_bytes].decode("utf-8", "replace")
     if ending.timed_out:
         return Execution("timeout", text, seconds=task.limits.cpu_seconds)
@@ -230,4 +204,4 @@ def _program(order: Order, ending: Ending, task: Task) -> Execution:
 def _raised(order: Order) -> tuple[str, ...]:
     """The names of what a program raised; SystemExit where it only ended with a status."""
     reports = [report for report in order.reports[_BEFORE_CASES:] if report[:1] == b"X"]
-    return _names(reports[0][1 + _SECONDS.size :]) if reports else ("SystemExit",)
+    return _names(reports[0][1 + CALL.size :]) if reports else ("SystemExit",)

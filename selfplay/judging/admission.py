@@ -26,6 +26,7 @@ from selfplay.cases.values import Tree, load, number
 from selfplay.cases.views import reduced
 from selfplay.game.problems import Problem
 from selfplay.judging.domain import in_domain, returns
+from selfplay.judging.state import UNSTEADY
 from selfplay.judging.strength import Earlier, is_exact, is_vacuous
 from selfplay.reading import Reading
 
@@ -39,6 +40,8 @@ CASE_STEPS = 500_000  # for trying one case on other outputs
 SUITE_STEPS = 3_000_000
 SAMPLES = 40
 SAMPLE_BYTES = 2_000
+AS_FLOAT = 10  # characters by which 0.0 is longer than 0 in an answer
+SPENT = ("RecursionError", "MemoryError", "TooLarge", "OutputTooLarge")
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,16 +190,20 @@ def admit(
     """
     if ran is None:
         return Admission(tuple(cases), (None,) * len(cases))
-    trial = _Trial(ran, share * (limits or Limits()).cpu_seconds, samples, Earlier(cases, problem.signature))
+    trial = _Trial(ran, limits or Limits(), share, samples, Earlier(cases, problem.signature))
     return Admission(tuple(cases), tuple(trial.refusal(case) for case in cases))
 
 
 class _Trial:
     """The cases of one suite before the reference and the cases that were admitted."""
 
-    def __init__(self, ran: Mapping[str, Execution], seconds: float, samples: Sequence[Tree], earlier: Earlier) -> None:
-        self.ran, self.seconds, self.samples, self.earlier = ran, seconds, samples, earlier
-        self.left = SUITE_STEPS
+    def __init__(
+        self, ran: Mapping[str, Execution], limits: Limits, share: float, samples: Sequence[Tree], earlier: Earlier
+    ) -> None:
+        self.ran, self.limits, self.samples, self.earlier = ran, limits, samples, earlier
+        self.share, self.seconds = share, share * limits.cpu_seconds
+        self.left, self.room, self.base = SUITE_STEPS, limits.answer_bytes, share * limits.total_cpu_seconds(0)
+        self.paid: set[str] = set()
 
     def refusal(self, case: Case) -> Refusal | None:
         """Why a case does not count; None where it does."""
@@ -204,7 +211,8 @@ class _Trial:
         steps = Steps(min(CASE_STEPS, self.left))
         given = steps.left
         try:
-            reason, detail = self._flaw(case, executions) or self._weakness(case, executions, steps) or ("", "")
+            flaw = self._flaw(case, executions) or self._weakness(case, executions, steps)
+            reason, detail = flaw or self._total(case) or ("", "")
         except Mismatch:
             reason, detail = "vacuous", "what it refuses takes too long to find out"
         self.left -= given - max(0, steps.left)
@@ -215,10 +223,34 @@ class _Trial:
         slowest = max(execution.seconds for execution in executions)
         if verdict == "infra_error":
             return "infra_error", "the box failed on the reference"
+        if UNSTEADY in executions:
+            return "state", "the reference answers differently after other calls"
+        if verdict == "timeout":
+            return "slow", f"the reference is not done within {self.seconds:.2f} s, or its suite has used up its total"
+        spent = [one.exception[0] for one in executions if one.exception[:1] and one.exception[0] in SPENT]
+        if verdict == "error" and spent:
+            return "margin", f"half of what a program may use is too little for the reference: {spent[0]}"
         if verdict != "passed":
             return "reference", f"the reference does not pass it: {verdict}"
         if slowest > self.seconds:
             return "slow", f"the reference takes {slowest:.2f} s, {self.seconds:.2f} s are allowed"
+        return None
+
+    def _total(self, case: Case) -> tuple[str, str] | None:
+        """Whether a right program has room for the case beside those before it, whichever of them it is charged for.
+
+        A case brings its share of the total and takes the reference's seconds; what is more comes off the base.
+        """
+        fresh = [self.ran[call] for call in dict.fromkeys(case.calls) if call not in self.paid]
+        share = self.share * self.limits.total_cpu_seconds(1) - self.share * self.limits.total_cpu_seconds(0)
+        base = self.base - sum(max(0.0, one.seconds - share) for one in fresh)
+        sizes = [_size(one.value) for one in fresh]
+        if base < 0:
+            return "slow", "with it, the suite's cases take the reference more than half of their total"
+        if sum(sizes) > self.room or max(sizes, default=0) > self.limits.output_bytes:
+            return "margin", "a right answer to it, or to it and the suite's other cases, may be too long"
+        self.base, self.room = base, self.room - sum(sizes)
+        self.paid.update(case.calls)
         return None
 
     def _weakness(self, case: Case, executions: Sequence[Execution], steps: Steps) -> tuple[str, str] | None:
@@ -231,6 +263,11 @@ class _Trial:
         if not self.earlier.adds(case, executions, self.samples, steps):
             return "duplicate", "earlier cases on the same input refuse all that it refuses"
         return None
+
+
+def _size(value: str) -> int:
+    """Characters that a right answer may have where the reference's is `value`: floats for integers, twice the length."""
+    return max(2 * len(value), len(value) + AS_FLOAT * (value.count(",") + 1))
 
 
 def samples_of(executions: Iterable[Execution], limit: int = SAMPLES) -> tuple[Tree, ...]:

@@ -6,8 +6,9 @@ very text that is expected, program by program as they end, and forgotten: what 
 memory together.
 
 A box that fails is asked once more; what fails twice stays `infra_error`, which no reward counts. A program that may keep
-something between its calls is called in reversed order as well; where that changes a verdict, it runs a case per child, and
-counts in `order_dependent`. A small, fixed share of the programs is run again to see whether verdicts can be trusted to
+something between its calls is called in reversed order as well; where that changes a verdict, each owner's cases run in a
+process of their own, in both orders, a case passes only where it passes in both, and the program counts in
+`order_dependent`. A small, fixed share of the programs is run again to see whether verdicts can be trusted to
 repeat; a disagreement is logged.
 """
 
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -27,14 +28,16 @@ from selfplay.cases.literal import did, wanted
 from selfplay.game.problems import Problem
 from selfplay.judging.admission import Admission
 from selfplay.judging.clerk import Desk, shared_desk
-from selfplay.judging.state import is_plain
+from selfplay.judging.state import UNSTEADY, is_plain
 
 _log = logging.getLogger(__name__)
 
 PROBES = 12  # inputs on which a reference shows what else it returns
 _AT_ONCE = 4 << 20  # bytes of answers that may wait to be compared
+_SHARE = 0.5  # of the CPU limit, that a reference may take
 
 Row = tuple[Verdict, ...]
+Story = tuple[str, ...]
 
 
 class Seen(NamedTuple):
@@ -50,7 +53,9 @@ class Job:
     """Programs and the cases they all face. `entry_point` "" is for programs that read standard input.
 
     `secret`: those of the programs that are references or made from one, which must not leave this machine.
-    `after`: cases that do not count, run when all others are done, so that they cannot touch them.
+    `after`: cases that do not count, run in a process of their own, so that they cannot touch the others.
+    `owners`: for each of `cases` who asks for it, a suite's number say, each with totals of its own (accounts.py). Empty:
+    one owner asks for all.
     """
 
     entry_point: str
@@ -59,6 +64,17 @@ class Job:
     imports: tuple[str, ...] = ()
     secret: tuple[str, ...] = ()
     after: tuple[Case, ...] = ()
+    owners: tuple[tuple[int, ...], ...] = ()
+
+    def parts(self) -> list[tuple[list[int], Job]]:
+        """For each owner the places of its cases, and the job of these alone."""
+        places: dict[int, list[int]] = {}
+        for place in range(len(self.cases)):
+            for owner in self.owners[place] if self.owners else (0,):
+                places.setdefault(owner, []).append(place)
+        return [
+            (own, replace(self, cases=tuple(self.cases[place] for place in own), owners=())) for own in places.values()
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,19 +119,27 @@ class Judge:
 
     def matrices(self, jobs: Sequence[Job]) -> list[Matrix]:
         """One matrix per job, from one call of the box, and further ones for what has to be run again."""
-        rows = [self._tasks(job) for job in jobs]
+        counting = [replace(job, after=()) for job in jobs]
+        rest = [replace(job, cases=job.after, owners=(), programs=job.programs if job.after else ()) for job in jobs]
+        parts = [*counting, *rest]
+        rows = [self._tasks(job) for job in parts]
         sittings = list(dict.fromkeys((number, task) for number, tasks in enumerate(rows) for task in tasks))
-        found = self._judged(jobs, sittings)
-        self._look_at_order(jobs, sittings, found)
+        found = self._judged(parts, sittings)
+        self._look_at_order(counting, [sitting for sitting in sittings if sitting[0] < len(jobs)], found)
         self._look_again(sittings)
         seen = [[found[number, task] for task in tasks] for number, tasks in enumerate(rows)]
-        return [Matrix(tuple(one.verdicts for one in own), tuple(one.why for one in own)) for own in seen]
+        return [_matrix(own, after) for own, after in zip(seen[: len(jobs)], seen[len(jobs) :], strict=True)]
 
     def _tasks(self, job: Job) -> list[Task]:
-        inputs = tuple(dict.fromkeys(call for case in (*job.cases, *job.after) for call in case.calls))
+        asked: dict[str, dict[int, None]] = {}
+        for place, case in enumerate(job.cases):
+            for call in case.calls:
+                asked.setdefault(call, {}).update(dict.fromkeys(job.owners[place] if job.owners else ()))
+        owners = tuple(map(tuple, asked.values())) if job.owners else ()
         secret = frozenset(job.secret)
         return [
-            Task(source, job.entry_point, inputs, job.imports, self.limits, source in secret) for source in job.programs
+            Task(source, job.entry_point, tuple(asked), job.imports, self.limits, source in secret, owners)
+            for source in job.programs
         ]
 
     # ---- running and comparing ----
@@ -132,8 +156,7 @@ class Judge:
 
         def compare() -> None:
             for number, own in waiting.items():
-                cases = (*jobs[number].cases, *jobs[number].after)
-                rows = self.desk.verdicts(cases, [(task.source, ran) for task, ran in own])
+                rows = self.desk.verdicts(jobs[number].cases, [(task.source, ran) for task, ran in own])
                 for (task, ran), (row, keeps) in zip(own, rows, strict=True):
                     found[number, task] = Seen(row, _why(ran.values()), keeps)
             waiting.clear()
@@ -141,7 +164,7 @@ class Judge:
         for index, executions in self.stream(tasks):
             task, ran = tasks[index], dict(zip(tasks[index].inputs, executions, strict=True))
             for number in faced[task]:
-                cases = (*jobs[number].cases, *jobs[number].after)
+                cases = jobs[number].cases
                 if is_plain(task.source) and all(is_same_text(case, ran[case.arguments]) for case in cases):
                     found[number, task] = Seen(("passed",) * len(cases), "", False)
                 else:
@@ -188,15 +211,23 @@ class Judge:
     # ---- can verdicts be trusted to repeat? ----
 
     def _look_at_order(self, jobs: Sequence[Job], sittings: Sequence[Sitting], found: dict[Sitting, Seen]) -> None:
-        """Calls programs that may keep state in reversed order; those that then differ run a case per child."""
+        """Calls programs that may keep state in reversed order; one that then differs runs each owner's cases alone, in
+        both orders, and passes what it passes in all of these runs."""
         suspects = [own for own in sittings if found[own].keeps_state and own[1].entry_point and len(own[1].inputs) > 1]
-        counting = [replace(job, after=()) for job in jobs]
-        turned = [(number, _turned(counting[number], task)) for number, task in suspects]
-        other = self._judged(counting, turned)
-        differing = [own for own, back in zip(suspects, turned, strict=True) if _differ(found[own], other[back])]
-        apart = [(number, replace(task, apart=True)) for number, task in differing]
-        alone = self._judged(jobs, apart)
-        found.update((own, alone[by_case]) for own, by_case in zip(differing, apart, strict=True))
+        back = self._judged(jobs, [(number, _turned(task)) for number, task in suspects])
+        differing = [own for own in suspects if _differ(found[own], back[own[0], _turned(own[1])])]
+        parts = [(own, places, part) for own in differing for places, part in jobs[own[0]].parts()]
+        alone = [replace(part, programs=(own[1].source,)) for own, _, part in parts]
+        tasks = [task for job in alone for task in self._tasks(job)]
+        there = self._judged(alone, list(enumerate(tasks)))
+        back = self._judged(alone, list(enumerate(map(_turned, tasks))))
+        rows: dict[Sitting, list[Verdict]] = {own: ["passed"] * len(found[own].verdicts) for own in differing}
+        for number, (own, places, _) in enumerate(parts):
+            runs = there[number, tasks[number]].verdicts, back[number, _turned(tasks[number])].verdicts
+            for row in runs:
+                for place, verdict in zip(places, row, strict=True):
+                    rows[own][place] = verdict if rows[own][place] == "passed" else rows[own][place]
+        found.update((own, found[own]._replace(verdicts=tuple(row))) for own, row in rows.items())
         self.order_dependent += len(differing)
 
     def _look_again(self, sittings: Sequence[Sitting]) -> None:
@@ -214,36 +245,65 @@ class Judge:
 
     # ---- admission ----
 
-    def admit(
-        self, asked: Sequence[tuple[Problem, Sequence[tuple[Case, ...]]]], share: float = 0.5
-    ) -> list[list[Admission]]:
+    def admit(self, asked: Sequence[tuple[Problem, Sequence[tuple[Case, ...]]]]) -> list[list[Admission]]:
         """The cases that count, per problem and suite: each reference runs once over its suites, all in one call.
 
-        `share` of the CPU limit is what the reference may take for a case. Cases are screened before (admission.py).
+        It has half of what a program may use, so that what it passes leaves a right program a margin, and each suite has
+        totals of its own. A reference that may keep something between its calls runs each suite in a process of its own,
+        in both orders. Cases are screened before (admission.py).
         """
-        found: list[list[Admission]] = [
-            self.desk.admission(problem, suites, None, self.limits, share) if problem.reference_solution is None else []
-            for problem, suites in asked
-        ]
-        known = [number for number, (problem, _) in enumerate(asked) if problem.reference_solution is not None]
-        tasks = [self._reference(*asked[number]) for number in known]
+        found: list[list[Admission]] = [[] for _ in asked]
+        sessions: list[tuple[int, Sequence[tuple[Case, ...]]]] = []  # what a process runs: suites of a numbered problem
+        turned: dict[int, Task] = {}
+        for number, (problem, suites) in enumerate(asked):
+            if problem.reference_solution is None:
+                found[number] = self.desk.admission(problem, suites, None, self.limits, _SHARE)
+            elif problem.entry_point and self.desk.keeps_state(problem.reference_solution):
+                for cases in suites:
+                    turned[len(sessions)] = _turned(_reference(problem, [cases], (), self.limits))
+                    sessions.append((number, [cases]))
+            else:
+                sessions.append((number, suites))
+        back = self._stories(turned)
+        tasks = [self._probed(asked[number][0], suites) for number, suites in sessions]
+        told: dict[int, list[Admission]] = {}
         for index, executions in self.stream(tasks):
-            problem, suites = asked[known[index]]
+            problem, suites = asked[sessions[index][0]][0], sessions[index][1]
             ran = dict(zip(tasks[index].inputs, executions, strict=True))
             asked_for = _calls(suites)
             others = tuple(execution for call, execution in ran.items() if call not in asked_for)
             shown = self._shown.setdefault(problem, others) if problem.baseline_tests else others
-            found[known[index]] = self.desk.admission(problem, suites, ran, self.limits, share, shown)
+            ran |= {call: _steady(ran[call], *other) for call, other in back.get(index, {}).items()}
+            told[index] = self.desk.admission(problem, suites, ran, self.limits, _SHARE, shown)
+        for index, (number, _) in enumerate(sessions):
+            found[number] += told[index]
         return found
 
-    def _reference(self, problem: Problem, suites: Sequence[tuple[Case, ...]]) -> Task:
+    def _probed(self, problem: Problem, suites: Sequence[tuple[Case, ...]]) -> Task:
         """The reference before everything written and, the first time, before probes that show what else it returns."""
-        source, calls = problem.reference_solution or "", _calls(suites)
         cases = [case for suite in suites for case in suite]
-        probes = self.desk.probes(problem, cases, PROBES) if calls and problem not in self._shown else ()
-        inputs = tuple(dict.fromkeys((*calls, *probes)))
-        apart = len(inputs) > 1 and bool(problem.entry_point) and self.desk.keeps_state(source)
-        return Task(source, problem.entry_point, inputs, problem.imports, self.limits, secret=True, apart=apart)
+        probes = self.desk.probes(problem, cases, PROBES) if cases and problem not in self._shown else ()
+        return _reference(problem, suites, probes, self.limits)
+
+    def _stories(self, turned: Mapping[int, Task]) -> dict[int, dict[str, tuple[Story, float]]]:
+        """What each task did with each input, in a few bytes, and the CPU seconds that it took."""
+        places = list(turned)
+        return {
+            places[index]: {
+                call: (_story(one), one.seconds) for call, one in zip(turned[places[index]].inputs, row, strict=True)
+            }
+            for index, row in self.stream(list(turned.values()))
+        }
+
+
+def _reference(problem: Problem, suites: Sequence[Sequence[Case]], probes: Sequence[str], limits: Limits) -> Task:
+    """A reference before suites and probes, each with totals of its own and half of what a program may use."""
+    asked: dict[str, list[int]] = {}
+    for owner, calls in enumerate((*([call for case in suite for call in case.calls] for suite in suites), probes)):
+        for call in dict.fromkeys(calls):
+            asked.setdefault(call, []).append(owner)
+    owners, source = tuple(map(tuple, asked.values())), problem.reference_solution or ""
+    return Task(source, problem.entry_point, tuple(asked), problem.imports, limits.halved(), True, owners)
 
 
 def _calls(suites: Iterable[Iterable[Case]]) -> dict[str, None]:
@@ -251,9 +311,23 @@ def _calls(suites: Iterable[Iterable[Case]]) -> dict[str, None]:
     return dict.fromkeys(call for cases in suites for case in cases for call in case.calls)
 
 
-def _turned(job: Job, task: Task) -> Task:
-    """The task with the inputs of the job's cases alone, the last one first."""
-    return replace(task, inputs=tuple(dict.fromkeys(call for case in job.cases for call in case.calls))[::-1])
+def _turned(task: Task) -> Task:
+    """The task with its last input first."""
+    return replace(task, inputs=task.inputs[::-1], owners=task.owners[::-1])
+
+
+def _steady(execution: Execution, story: Story, seconds: float) -> Execution:
+    """What a reference did, where it did the same in another order of its calls."""
+    if _story(execution) and story and _story(execution) != story:
+        return UNSTEADY
+    return replace(execution, seconds=max(execution.seconds, seconds))
+
+
+def _matrix(own: Sequence[Seen], after: Sequence[Seen]) -> Matrix:
+    """The rows of a job's cases, and behind them those of the cases that do not count."""
+    rest = after or [Seen((), "", False)] * len(own)
+    rows = [(one.verdicts + other.verdicts, one.why or other.why) for one, other in zip(own, rest, strict=True)]
+    return Matrix(tuple(verdicts for verdicts, _ in rows), tuple(why for _, why in rows))
 
 
 def _why(executions: Iterable[Execution]) -> str:
@@ -266,8 +340,8 @@ def _why(executions: Iterable[Execution]) -> str:
 
 
 def _differ(a: Seen, b: Seen) -> bool:
-    """Whether two runs tell different stories of the cases that both saw; what infrastructure took tells none."""
-    return any(x != y for x, y in zip(a.verdicts, b.verdicts, strict=False) if "infra_error" not in (x, y))
+    """Whether two runs tell different stories of the cases; what infrastructure took tells none."""
+    return any(x != y for x, y in zip(a.verdicts, b.verdicts, strict=True) if "infra_error" not in (x, y))
 
 
 def _is_sampled(task: Task, share: float) -> bool:
@@ -276,7 +350,7 @@ def _is_sampled(task: Task, share: float) -> bool:
     return bool(task.inputs) and int.from_bytes(digest.digest(), "big") < share * 2**64
 
 
-def _story(execution: Execution) -> tuple[str, ...]:
+def _story(execution: Execution) -> Story:
     """What a run did, in a few bytes; nothing for limits and infrastructure, which may vary."""
     if execution.status in ("timeout", "infra_error"):
         return ()

@@ -11,7 +11,10 @@ from __future__ import annotations
 import ast
 import re
 
+from selfplay.box.task import Execution
 from selfplay.game.syntax import parsed
+
+UNSTEADY = Execution("crashed", detail="order")  # stands for what a reference did differently after other calls
 
 # What most programs are: functions on one line each without defaults, imports, comments, and what is indented under them.
 _LINE = re.compile(r"(?:def [^=@;]*:|(?:import|from) [^=;]*|#.*|[ \t].*)?")

@@ -2,8 +2,8 @@
 
 Programs and tests are read from text, the reference settles which cases are admitted, and one matrix per problem says what
 every program does on every case. All problems of a step share two calls of the box: the reference on what was written, then
-programs and targets on what counts. Cases that were refused come after all that count: one out of the domain may spoil what
-a right program remembers. Nothing here pays anybody: rewards are computed from what this module returns.
+programs and targets on what counts. Cases that were refused run apart from all that count: one out of the domain may spoil
+what a right program remembers. Nothing here pays anybody: rewards are computed from what this module returns.
 """
 
 from __future__ import annotations
@@ -125,11 +125,19 @@ def _outside(match: Match) -> tuple[Chain, ...]:
 
 
 def _job(match: Match, sources: Sequence[str], everything: bool = False) -> Job:
-    """What programs face: what counts without the bank; with `everything` what is replayed too and, after it, the rest."""
+    """What programs face: what counts without the bank; with `everything` what is replayed too and, after it, the rest.
+
+    The problem's own cases are owner 0, a suite's its number and one, the bank's the number behind.
+    """
     counting = (*match.of_suites, *(match.replay if everything else ()))
     after = match.cases[len(counting) :] if everything else ()
+    owners: dict[object, list[int]] = {}
+    for owner, cases in enumerate((match.baseline, *(suite.admitted for suite in match.suites), match.replay)):
+        for case in cases:
+            owners.setdefault(case.key, []).append(owner)
+    asked = tuple(tuple(owners[case.key]) for case in counting)
     secret = tuple(target.source for target in match.targets if target.origin in ("paid", "kept"))
-    return Job(match.problem.entry_point, tuple(sources), counting, match.problem.imports, secret, after)
+    return Job(match.problem.entry_point, tuple(sources), counting, match.problem.imports, secret, after, asked)
 
 
 def _with_verdicts(match: Match, own: Matrix, wrong: Matrix) -> Match:

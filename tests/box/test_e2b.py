@@ -124,11 +124,12 @@ def test_a_program_that_has_used_up_its_totals_gets_no_further_child(server: E2B
     large = "def add(a, b): return 'x' * 300_000"
     tasks = [
         Task(stuck, "add", inputs, limits=Limits(0.1)),
-        Task(stuck, "add", inputs, limits=Limits(0.1), apart=True),
         Task("n = int(input())\nwhile n: pass\nprint(n)", "", ("0", "1", "1", "1", "0", "0"), limits=Limits(0.1)),
         Task(large, "add", inputs, limits=Limits(1.0, answer_bytes=1_000_000)),
         Task("print('x' * 300_000)", "", ("",) * 5, limits=Limits(1.0, answer_bytes=1_000_000)),
-        Task("def add(a, b) return", "add", inputs, apart=True),
+        Task("def add(a, b) return", "add", inputs),
+        Task(stuck, "add", inputs, limits=Limits(0.1), owners=((0,),) * 8 + ((0, 1), (1,)) * 2),
+        Task(large, "add", inputs, limits=Limits(1.0, answer_bytes=1_000_000), owners=((0,),) * 10 + ((1,),) * 2),
         TASK,
     ]
 
@@ -139,6 +140,11 @@ def test_a_program_that_has_used_up_its_totals_gets_no_further_child(server: E2B
         rows = box.run(tasks)
     assert told(rows) == told(home.run(tasks))
     assert [one.status for one in rows[0]] == ["returned", "timeout"] * 3 + ["timeout"] * 6
+    assert [one.status for one in rows[5]] == ["returned", "timeout"] * 3 + ["timeout"] * 2 + [
+        "returned",
+        "timeout",
+    ] * 2
+    assert [one.status for one in rows[6]] == ["returned"] * 3 + ["raised"] * 7 + ["returned"] * 2
     assert server.requests.count(("POST", "/process.Process/Start")) <= 2  # one for each sandbox
 
 
@@ -438,12 +444,12 @@ def batch_of(*tasks: Task) -> Batch:
 
 
 def test_no_end_of_an_answer_can_be_missing() -> None:
-    reports = [b"L", b"V" + bytes(8) + b"3", b"V" + bytes(8) + b"50"]
+    reports = [b"L", b"V" + bytes(16) + b"3", b"V" + bytes(16) + b"50"]
     end = struct.pack("!BiIdd", 0, 0, 3, 0.0, 0.0)
     data = b"".join([record(b"B", 0), *(record(b"R", 0, body) for body in reports), record(b"E", 0, end)])
     data += record(b"Z", 5, b"{}")
     (answer,), _ = batch_of(TASK).answers(records_of([data]))
-    assert [one.value for one in answer.settled[0][0]] == SUMS
+    assert [one.value for one in answer.progress.executions] == SUMS
     for length in range(len(data)):
         with pytest.raises(ValueError):
             batch_of(TASK).answers(records_of([data[:length]]))

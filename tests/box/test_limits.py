@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from selfplay.box.accounts import Ending
 from selfplay.box.local import LocalBox
 from selfplay.box.progress import LONGEST, ORDER_SIZE, Progress
 from selfplay.box.task import Execution, Limits, Task
-from selfplay.box.wire import Ending
 
 NOTHING = '["t"]'
 QUICK = Limits(cpu_seconds=0.2)
@@ -42,7 +42,7 @@ def statuses(executions: tuple[Execution, ...]) -> list[str]:
 # ---- clocks ----
 
 
-@pytest.mark.parametrize("kind", ["b'L'", "b'P'", "b'W'", "b'X', bytes(8) + b'[]'", "b'V', bytes(8) + b'1'"])
+@pytest.mark.parametrize("kind", ["b'L'", "b'P'", "b'W'", "b'X', bytes(16) + b'[]'", "b'V', bytes(16) + b'1'"])
 def test_a_program_that_reads_standard_input_cannot_restart_its_clock(box: LocalBox, kind: str) -> None:
     source = f"{FORGE}\nfor _ in range(4):\n    burn(0.08)\n    forge({kind})\nburn(0.08)\nprint(12)"
     (execution,) = run(box, Task(source, "", ("",), limits=QUICK))
@@ -50,13 +50,13 @@ def test_a_program_that_reads_standard_input_cannot_restart_its_clock(box: Local
 
 
 def test_the_time_on_the_wall_is_not_restarted_either(box: LocalBox) -> None:
-    source = f"{FORGE}\nfor _ in range(3):\n    time.sleep(0.5)\n    forge(b'X', bytes(8) + b'[]')\nprint(12)"
+    source = f"{FORGE}\nfor _ in range(3):\n    time.sleep(0.5)\n    forge(b'X', bytes(16) + b'[]')\nprint(12)"
     (execution,) = run(box, Task(source, "", ("",), limits=Limits(cpu_seconds=0.02)))
     assert execution.status in ("timeout", "crashed")
 
 
 def test_forged_reports_of_a_function_spend_its_cases(box: LocalBox) -> None:
-    body = "    for _ in range(40):\n        burn(0.05)\n        forge(b'V', bytes(8) + b'0')\n    return x"
+    body = "    for _ in range(40):\n        burn(0.05)\n        forge(b'V', bytes(16) + b'0')\n    return x"
     source = f"{FORGE}\ndef f(x):\n{body}"
     inputs = tuple(f'["t",{n}]' for n in range(5))
     executions, honest = box.run([Task(source, "f", inputs, limits=QUICK), Task("def f(): return 2", "f", (NOTHING,))])
@@ -117,7 +117,7 @@ def test_a_room_that_is_filled_to_the_last_byte_is_full(box: LocalBox) -> None:
     source = "import os\ndef f(x):\n    if x: os._exit(0)\n    return 'y' * 98"
     task = Task(source, "f", tuple(f'["t",{n}]' for n in (0, 0, 1, 0)), limits=Limits(cpu_seconds=2, answer_bytes=200))
     assert statuses(run(box, task)) == ["returned", "raised", "raised", "raised"]
-    task = Task(source, "f", tuple(f'["t",{n}]' for n in (0, 1, 0)), limits=Limits(cpu_seconds=2, answer_bytes=110))
+    task = Task(source, "f", tuple(f'["t",{n}]' for n in (0, 1, 0)), limits=Limits(cpu_seconds=2, answer_bytes=120))
     assert statuses(run(box, task)) == ["returned", "crashed", "raised"]
 
 
@@ -129,25 +129,18 @@ def test_what_a_program_prints_counts_as_its_answers(box: LocalBox) -> None:
 
 
 def test_a_program_that_cannot_be_loaded_is_loaded_once() -> None:
-    progress = Progress(0, Task("def f(", "f", (NOTHING,) * 3, apart=True))
-    progress.settle([Execution("not_collected")], Ending(0, 0, 1, 0.0, 0.0))
-    assert [one.status for one in progress.known] == ["not_collected"] * 3
+    progress = Progress(0, Task("def f(", "f", ("x" * ORDER_SIZE,) * 3))
+    progress.settle(next(progress.orders()), Ending(0, 0, 1, 0.0, 0.0))
+    assert statuses(progress.executions) == ["not_collected"] * 3
 
 
 # ---- orders ----
 
 
-def test_each_input_apart_meets_a_process_of_its_own(box: LocalBox) -> None:
-    source = "seen = []\ndef f(x):\n    seen.append(x)\n    return len(seen)"
-    inputs = tuple(f'["t",{n}]' for n in range(4))
-    assert [one.value for one in run(box, Task(source, "f", inputs))] == ["1", "2", "3", "4"]
-    assert [one.value for one in run(box, Task(source, "f", inputs, apart=True))] == ["1"] * 4
-
-
 def test_orders_are_cut_by_the_bytes_of_their_inputs() -> None:
     text = "x" * (ORDER_SIZE // 3)
     progress = Progress(0, Task("", "f", (text,) * 7 + ("",)))
-    assert [(order.first, order.count) for order in progress.orders()] == [(0, 3), (3, 3), (6, 2)]
+    assert [order.cases for order in progress.orders()] == [[0, 1, 2], [3, 4, 5], [6, 7]]
     one = Progress(0, Task("", "f", ("x" * (ORDER_SIZE + 1), "")))
     assert [order.count for order in one.orders()] == [1, 1]
 

@@ -216,7 +216,7 @@ def admitted(text: str, execution: Execution) -> tuple[int, list[str]]:
         (Execution("returned", "3", seconds=0.1), []),
         (Execution("returned", "4"), ["reference"]),
         (Execution("raised", exception=("ValueError",)), ["reference"]),
-        (Execution("timeout"), ["reference"]),
+        (Execution("timeout"), ["slow"]),
         (Execution("returned", "3", seconds=1.5), ["slow"]),
         (Execution("infra_error"), ["infra_error"]),
     ],

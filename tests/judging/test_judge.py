@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -11,6 +12,7 @@ from selfplay.box.local import LocalBox
 from selfplay.box.task import Box, Execution, Limits, Task
 from selfplay.cases.case import Case
 from selfplay.game.problems import Problem
+from selfplay.judging.admission import Admission
 from selfplay.judging.execute import execute_tests, validate_tests_against_solution
 from selfplay.judging.judge import Job, Judge
 from selfplay.reading import read_cases
@@ -95,11 +97,35 @@ def test_a_second_run_that_disagrees_is_told(box: LocalBox, caplog: pytest.LogCa
 MEMO = "seen = {}\ndef add(a, b):\n    if a not in seen: seen[a] = a + b\n    return seen[a]"
 
 
-def test_a_program_whose_verdicts_depend_on_order_runs_a_case_per_child(box: LocalBox) -> None:
-    judge = Judge(box)
-    told = cases("add(1, 2) == 3", "add(1, 5) == 6")
-    assert judge.matrix("add", [MEMO, ADD], told).verdicts == (("passed", "passed"), ("passed", "passed"))
+FIRST_CALL = ["def add(a, b, seen=[]):\n    seen.append(a)\n    return a + b + len(seen) - 1"]
+FIRST_CALL.append("total = 0\ndef add(a, b):\n    global total\n    total += a + b\n    return total")
+FIVE = [f"add({n}, 2) == {n + 2}" for n in range(1, 6)]
+
+
+@pytest.mark.parametrize("program", [*FIRST_CALL, MEMO])
+def test_a_program_that_is_right_at_its_first_call_only_fails(box: LocalBox, program: str) -> None:
+    judge = Judge(box, recheck=0.0)
+    told = cases(*FIVE, "add(1, 9) == 10")
+    assert "failed" in judge.matrix("add", [ADD, program], told).verdicts[1]
     assert judge.order_dependent == 1
+    owners = ((0,), (0, 1), (1, 2), (2,), (0,), (0,))
+    [matrix] = judge.matrices([Job("add", (program, ADD), told, owners=owners)])
+    assert "failed" in matrix.verdicts[0]
+    assert set(matrix.verdicts[1]) == {"passed"}
+
+
+@pytest.mark.parametrize("head", ["import functools\n@functools.cache\n", "class A: seen = {}\n"])
+def test_a_right_program_with_a_cache_passes_everything(box: LocalBox, head: str) -> None:
+    judge = Judge(box)
+    assert set(judge.matrix("add", [head + ADD], cases(*FIVE)).verdicts[0]) == {"passed"}
+    assert judge.order_dependent == 0
+
+
+def test_what_one_owner_asks_spoils_no_other_s_cases(box: LocalBox) -> None:
+    spoilt = "seen = []\ndef add(a, b):\n    if a == 3: seen.append(a)\n    return a + b + len(seen) * (a < 3)"
+    owners = ((0,), (0,), (1,), (1,), (1,))
+    [matrix] = Judge(box).matrices([Job("add", (spoilt,), cases(*FIVE), owners=owners)])
+    assert matrix.verdicts == (("passed",) * 5,)
 
 
 def test_a_program_without_state_is_called_in_one_order(box: LocalBox) -> None:
@@ -110,10 +136,97 @@ def test_a_program_without_state_is_called_in_one_order(box: LocalBox) -> None:
     assert judge.order_dependent == 0
 
 
-def test_a_reference_that_remembers_meets_each_case_afresh(box: LocalBox) -> None:
+def test_cases_on_which_the_order_of_calls_changes_the_reference_are_refused(box: LocalBox) -> None:
     problem = Problem("add", "Add.", "add", "def add(a, b):", (), MEMO)
-    told = cases("add(1, 2) == 3", "add(1, 5) == 6")
-    assert Judge(box).admit([(problem, [told])])[0][0].admitted == told
+    suites = [cases("add(1, 2) == 3", "add(1, 5) == 3", "add(4, 4) == 8"), cases("add(1, 5) == 6")]
+    own, other = Judge(box).admit([(problem, suites)])[0]
+    assert [refusal and refusal.reason for refusal in own.refusals] == ["state", "state", None]
+    assert other.admitted == suites[1]
+
+
+# ---- what one suite costs is its own ----
+
+SLOW = "import time\ndef add(a, b):\n    end = time.process_time() + b\n    while time.process_time() < end: pass\n    return a"
+LONG = "def add(a, b): return 'x' * b + str(a)"
+
+
+def reasons(admissions: Sequence[Admission]) -> list[list[str]]:
+    return [[refusal.reason if refusal else "" for refusal in own.refusals] for own in admissions]
+
+
+def test_slow_inputs_of_one_suite_refuse_its_own_cases_alone(box: LocalBox) -> None:
+    problem = Problem("add", "Add.", "add", "def add(a, b):", ("assert add(1, 0) == 1",), SLOW)
+    suites = [cases("add(1, 9) == 1", "add(2, 9) == 2", "add(3, 9) == 3", "add(4, 0) == 4"), cases("add(4, 0) == 4")]
+    judge = Judge(box, Limits(cpu_seconds=0.2))
+    assert reasons(judge.admit([(problem, suites)])[0]) == [["slow"] * 3 + [""], [""]]
+    assert {one.status for one in judge._shown[problem]} >= {"returned"}  # the probes have totals of their own
+
+
+def test_long_answers_of_one_suite_refuse_its_own_cases_alone(box: LocalBox) -> None:
+    problem = Problem("add", "Add.", "add", "def add(a, b):", (), LONG)
+    long = tuple(case for n in range(24) for case in cases(f"add({n}, 400_000) == 'x' * 400_000 + '{n}'"))
+    own, other = reasons(Judge(box).admit([(problem, [long, cases("add(7, 1) == 'x7'")])])[0])
+    assert other == [""]
+    assert own == [""] * own.count("") + ["margin"] * own.count("margin")
+    assert 15 < own.count("") < 24
+
+
+def test_a_program_slow_on_one_suite_s_cases_passes_another_s(box: LocalBox) -> None:
+    told = cases(*(f"add({n}, 9) == {n}" for n in range(4)), "add(4, 0) == 4", "add(5, 0) == 5")
+    owners = ((0,),) * 4 + ((0, 1), (0,))
+    judge = Judge(box, Limits(cpu_seconds=0.1))
+    [matrix] = judge.matrices([Job("add", (SLOW,), told, owners=owners)])
+    assert matrix.verdicts == (("timeout",) * 4 + ("passed", "timeout"),)
+
+
+def test_cases_that_do_not_count_spend_nothing_of_those_that_do(box: LocalBox) -> None:
+    slow = cases(*(f"add({n}, 9) == {n}" for n in range(4)))
+    after = (*slow, *cases("add(4, 0) == 4"))
+    [matrix] = Judge(box, Limits(cpu_seconds=0.1)).matrices([Job("add", (SLOW,), after[4:], after=after)])
+    assert matrix.verdicts == (("passed", *["timeout"] * 5),)
+
+
+# ---- what the reference passes leaves a margin ----
+
+
+def test_the_reference_judged_as_a_program_passes_all_that_is_admitted(box: LocalBox) -> None:
+    """Fast cases that are refused bring a share of the total, which slow ones that are admitted must not live on."""
+    problem = Problem("add", "Add.", "add", "def add(a, b):", (), SLOW)
+    suites = [
+        cases(*(f"add({n}, 0) == 0.5" for n in range(60)), *(f"add({n}, 0.012) == {n}" for n in range(m, m + 30)))
+        for m in range(0, 180, 30)
+    ]
+    judge = Judge(box, Limits(cpu_seconds=0.06))
+    owned: dict[Case, list[int]] = {}
+    for number, admission in enumerate(judge.admit([(problem, suites)])[0]):
+        for case in admission.admitted:
+            owned.setdefault(replace(case, name=""), []).append(number)
+    [matrix] = judge.matrices([Job("add", (SLOW,), tuple(owned), owners=tuple(map(tuple, owned.values())))])
+    assert len(owned) >= 120
+    assert set(matrix.verdicts[0]) == {"passed"}
+
+
+DEEP = "def deep(a, b): return b if a == 0 else deep(a - 1, b)\n"
+ZEROS = "def add(a, b): return [a] * b"
+
+
+@pytest.mark.parametrize(
+    ("reference", "program", "case", "admitted"),
+    [
+        (f"{DEEP}add = deep", f"{DEEP}def add(a, b): return deep(a, b)", "add({}, 1) == 1", (700, 950)),
+        (ZEROS, "def add(a, b): return [float(a)] * b", "add(0, {0}) == [0] * {0}", (80_000, 95_000)),
+    ],
+)
+def test_one_frame_more_or_floats_for_integers_kill_no_right_program(
+    box: LocalBox, reference: str, program: str, case: str, admitted: tuple[int, int]
+) -> None:
+    problem = Problem("add", "Add.", "add", "def add(a, b):", (), reference)
+    told = cases(*map(case.format, admitted))
+    judge = Judge(box)
+    [[admission]] = judge.admit([(problem, [told])])
+    assert reasons([admission]) == [["", "margin"]]
+    assert judge.matrix("add", [program], admission.admitted).verdicts == (("passed",),)
+    assert judge.matrix("add", [reference], told).verdicts == (("passed",) * 2,)
 
 
 def test_suites_of_a_problem_are_admitted_apart(box: LocalBox) -> None:

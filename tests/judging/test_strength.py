@@ -254,10 +254,10 @@ def test_cases_of_one_source_keep_their_own_reasons() -> None:
     text = "import pytest\n@pytest.mark.parametrize('x, y', [(1, 5), (2, 4), (3, 5)])\ndef test(x, y):\n    assert f(x) == y"
     cases = read_cases(text, "f", SIGNATURE).cases
     ran = {case.arguments: Execution("returned", "5") for case in cases}
-    ran[cases[2].arguments] = Execution("timeout")
+    ran[cases[2].arguments] = Execution("raised")
     found = admit(PROBLEM, cases, ran)
     assert [refusal and refusal.detail for refusal in found.refusals] == [
-        *(None, "the reference does not pass it: failed", "the reference does not pass it: timeout"),
+        *(None, "the reference does not pass it: failed", "the reference does not pass it: error"),
     ]
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from types import ModuleType
 
-from selfplay.box import packages
+from selfplay.box import accounts, packages
+from selfplay.box.accounts import Ending
 from selfplay.box.progress import Progress
-from selfplay.box.task import Execution
 from selfplay.box.tiers import Tier, tier_of
-from selfplay.box.wire import Ending, Order, conclude
+from selfplay.box.wire import Order
 from selfplay.box.zygotes import FLAGS, PREIMPORTED, box_modules, environment
 from selfplay.resources import resource
 
@@ -26,14 +27,14 @@ _REPORT_OVERHEAD = 8192
 _PATIENCE = 60.0
 
 Record = tuple[bytes, int, bytes]  # of an answer: kind, number of the order, body
-Settled = list[tuple[list[Execution], Ending]]  # what children of a program did, one after the other
 
 
 @dataclass(slots=True)
 class Answer:
-    """What became of a program's orders, and why the sandbox gave up the next one, if it did."""
+    """How far a program has come, in how many children, and why the sandbox gave up the next one, if it did."""
 
-    settled: Settled = field(default_factory=list)
+    progress: Progress
+    children: int = 0
     given_up: str = ""
 
 
@@ -57,7 +58,10 @@ class Batch:
             "environment": environment(imports),
             "seconds": self.seconds,
             "bytes": MAX_BYTES,
-            "programs": [(len(orders), progress.timeouts) for progress, orders in self.programs],
+            "programs": [
+                (len(orders), progress.accounts.told(case for order in orders for case in order.cases))
+                for progress, orders in self.programs
+            ],
         }
         text = json.dumps(head).encode()
         return b"".join([struct.pack("!I", len(text)), text, *(order.pack() for order in self.orders)])
@@ -90,13 +94,12 @@ class Batch:
 
 
 class _Reading:
-    """The records of one answer, put together to what each child did."""
+    """The records of one answer, put together to what each child did, on copies: an answer may turn out to be broken."""
 
     def __init__(self, batch: Batch) -> None:
         self.orders = batch.orders
         self.places = [place for place, (_, orders) in enumerate(batch.programs) for _ in orders]
-        self.answers = [Answer() for _ in batch.programs]
-        self.done = [0] * len(self.orders)  # cases, of each order
+        self.answers = [Answer(progress.copy()) for progress, _ in batch.programs]
         self.begun: dict[int, Order] = {}
 
     def take(self, kind: bytes, number: int, body: bytes) -> None:
@@ -119,12 +122,15 @@ class _Reading:
 
     def _begin(self, number: int) -> None:
         """A child begins with what is left of an order; all orders of its program before this one must be done."""
-        before = number - 1
-        if before >= 0 and self.places[before] == self.places[number] and self.done[before] < self.orders[before].count:
+        place, before = self.places[number], number - 1
+        if before >= 0 and self.places[before] == place and self._rest(before):
             raise ValueError(f"order {number} begins before order {before} has ended")
-        self.begun[number] = self.orders[number].after(self.done[number])
-        if self.begun[number].count < 1:
+        self.begun[number] = Order(self.answers[place].progress, self._rest(number))
+        if not self.begun[number].cases:
             raise ValueError(f"order {number} begins, but it is done")
+
+    def _rest(self, number: int) -> list[int]:
+        return self.answers[self.places[number]].progress.rest(self.orders[number])
 
     def finish(self) -> None:
         """Every child that began has ended, or its order was given up."""
@@ -137,9 +143,9 @@ class _Reading:
             ending = Ending.of(body)
         except struct.error as error:
             raise ValueError(f"an end that is none: {error}") from None
-        executions = conclude(self.begun.pop(number), ending)
-        self.done[number] += len(executions)
-        self.answers[self.places[number]].settled.append((executions, ending))
+        answer = self.answers[self.places[number]]
+        answer.progress.settle(self.begun.pop(number), ending)
+        answer.children += 1
 
 
 def box_files() -> dict[str, bytes]:
@@ -148,9 +154,13 @@ def box_files() -> dict[str, bytes]:
         "flags": FLAGS,
         "modules": box_modules(),
         "preimport": PREIMPORTED,
-        "packages": packages.__loader__.get_source(packages.__name__),  # type: ignore[union-attr]
+        **{each: _text(module) for each, module in (("accounts", accounts), ("packages", packages))},
     }
     return {"box.json": json.dumps(box).encode(), "batch.py": (resource("sandbox") / "batch.py").read_bytes()}
+
+
+def _text(module: ModuleType) -> str:
+    return module.__loader__.get_source(module.__name__)  # type: ignore[union-attr]
 
 
 def records_of(parts: Iterable[bytes]) -> Iterator[Record]:

@@ -180,7 +180,7 @@ class _Run:
             running = [executor.submit(self._work) for _ in range(self.threads)]
             try:
                 while progress := self._next_done(running):
-                    yield progress.index, tuple(progress.known)
+                    yield progress.index, progress.executions
             except (
                 BaseException
             ):  # an interrupt, or nobody wants the rest: what the threads wait for is ended under them
@@ -270,12 +270,11 @@ class _Run:
 
     def _settle(self, everyone: Sequence[Progress], answers: Sequence[Answer]) -> None:
         for progress, answer in zip(everyone, answers, strict=True):
-            for executions, ending in answer.settled:
-                progress.settle(executions, ending)
+            progress.become(answer.progress)
             if answer.given_up and not progress.done:
                 self.tell(Fault(Kind.LOST, f"a program could not be run: {answer.given_up}"))
                 progress.fail()
-        if not any(answer.settled or answer.given_up for answer in answers):
+        if not any(answer.children or answer.given_up for answer in answers):
             for progress in everyone:
                 progress.fail()
 
