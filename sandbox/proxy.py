@@ -5,7 +5,7 @@ or an exception, what was printed, the arguments as they are afterwards. Nothing
 nothing of the test reaches the program but operations:
 
     ["call","add",ARGUMENTS,KEYWORDS]            ["new","Stack",ARGUMENTS,KEYWORDS]
-    ["method",HANDLE,"push",ARGUMENTS,KEYWORDS]  ["get",HANDLE,"size"]   ["set",HANDLE,"size",VALUE]
+    ["method",HANDLE,"push",ARGUMENTS,KEYWORDS]  ["get",HANDLE,"size"]   ["set",HANDLE,"size",VALUE]   ["del",HANDLE,"size"]
     ["cmethod","Stack","of",ARGUMENTS,KEYWORDS]  ["cget","Stack","LIMIT"]  ["const","LIMIT"]
 
 Operators are methods of their special name. Private names do not cross, nor do special names that are no operators: how a
@@ -38,6 +38,7 @@ FUNCTIONS = {
     for name in names.split()
 }  # fmt: skip
 SLICE = "lambda: slice("  # how a slice is written
+_GENERAL = ("__call__", "__contains__", "__eq__", "__getitem__", "__iter__", "__len__", "__next__")
 _LONGEST = 4 << 20  # bytes of the arguments of an operation
 FUNCTIONS["NotImplemented"] = NotImplemented  # what an operator may return
 _NAMES = {id(function): name for name, function in FUNCTIONS.items()}
@@ -143,7 +144,7 @@ class Interface:
         if handle not in self.instances:
             kind = self.proxies.get(name)
             if not isinstance(kind, type) or "__proxied__" not in kind.__dict__:
-                kind = self.proxies[name] = self._class(name, [], {}, [])
+                kind = self.proxies[name] = self._class(name, [], {}, _GENERAL)
             instance = object.__new__(kind)
             vars(instance)["__handle__"] = handle
             self.instances[handle] = instance
@@ -171,6 +172,7 @@ class Interface:
 
         space = {"__new__": make, "__init__": lambda self, *a, **k: None, "__proxied__": name, "__module__": "solution"}
         space["__getattr__"] = lambda self, attribute: interface._attribute(self, attribute, members)
+        space["__delattr__"] = lambda self, attribute: interface.ask("del", [self, attribute], None)
         space["__setattr__"] = lambda self, attribute, value: interface._set(self, attribute, value)
         for special in operators:
             if special in OPERATORS:
@@ -194,7 +196,8 @@ class Interface:
     def _operator(self, special):
         def method(instance, *arguments):
             if special == "__exit__":
-                arguments = (None, None, None)
+                left = arguments[0].__mro__[:-1] if arguments[0] else ()
+                arguments = [kind.__name__ for kind in left], str(arguments[1])
             value = self.ask("method", [instance, special], arguments)
             return iter(value) if special == "__iter__" and isinstance(value, list) else value
 

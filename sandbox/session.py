@@ -13,6 +13,7 @@ shares its process with the program: what it tells is the program's own word.
 """
 
 import ast
+import functools
 import io
 import json
 import operator
@@ -175,6 +176,9 @@ class Session:
     def _set(self, parts, arguments, keywords):
         setattr(self.read(parts[0]), _public_name(parts[1]), codec.build(parts[2], self))
 
+    def _del(self, parts, arguments, keywords):
+        delattr(self.read(parts[0]), _public_name(parts[1]))
+
     def _class_method(self, parts, arguments, keywords):
         return getattr(self._public(parts[0]), _public_name(parts[1]))(*arguments, **keywords)
 
@@ -216,6 +220,7 @@ _KINDS = {
     "method": Session._method,
     "get": Session._get,
     "set": Session._set,
+    "del": Session._del,
     "cmethod": Session._class_method,
     "cget": Session._class_get,
     "const": Session._constant,
@@ -238,7 +243,22 @@ def _operated(instance, name, arguments):
     methods that they are, because which operand is asked is not known here."""
     if name in _OPERATIONS:
         return _OPERATIONS[name](instance, *arguments)
+    if name == "__exit__":
+        arguments = _left_with(*arguments, sys.modules["solution"])
     return getattr(type(instance), name)(instance, *arguments)
+
+
+def _left_with(names, message, module):
+    """What `__exit__` is called with where a block was left by an exception of these classes, or by none."""
+    if not names:
+        return None, None, None
+    kinds = (getattr(module, name, None) or getattr(runner.builtins, name, None) for name in names)
+    kind = next(kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseException))
+    return kind, kind(message), None
+
+
+_VIEWS = [type(view) for view in ({}.keys(), {}.values(), {}.items())]
+_HANDED = {*_VIEWS, type(_operated), functools.partial}  # what else stays here, and answers as an instance does
 
 
 class Encoder(codec.Encoder):
@@ -250,7 +270,8 @@ class Encoder(codec.Encoder):
 
     def _text(self, value, depth):
         kind = type(value)
-        if kind.__module__ == "solution" and not (issubclass(kind, tuple) and "_fields" in kind.__dict__):
+        own = kind.__module__ == "solution" and not (issubclass(kind, tuple) and "_fields" in kind.__dict__)
+        if own or (kind in _HANDED and id(value) not in self.session.functions):
             self._spend(1, 20)
             return json.dumps(["h", kind.__name__, self.session.handle(value)], separators=(",", ":"))
         return codec.Encoder._text(self, value, depth)

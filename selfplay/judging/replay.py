@@ -203,13 +203,15 @@ class Replay:
         reference = Actor(self, subject, subject.reference or "", beside=True)
         with Actor(self, subject, source) as program, reference:
             try:
-                program.load()
+                interface = program.load()
             except NotLoaded as error:
                 names: Verdict = "not_collected"
                 return Performance(
                     dict.fromkeys(script.story.sites, names), dict.fromkeys(script.story.tests, names), False, str(error)
                 )
             trial = Trial(self, script, subject, program, reference)
+            errors = {name: own for name, own in interface.items() if own[0] == script.interface.get(name, [""])[0] == "error"}
+            trial.interface = {**script.interface, **errors}  # what its exceptions derive from is the program's own
             return trial.performance()
 
 
@@ -334,6 +336,7 @@ class Trial:
     def __init__(self, replay: Replay, script: Script, subject: Subject, program: Actor, reference: Actor) -> None:
         self.replay, self.script, self.subject = replay, script, subject
         self.program, self.reference = program, reference
+        self.interface = script.interface
         self.own: dict[str, str] = {}  # by place: what the program did, as the reference did where that is alike
         self.ended: dict[str, Verdict] = {}  # by place: how it ended the program
         self.differing: set[str] = set()  # places
@@ -416,7 +419,7 @@ class Trial:
             return self.own[place]
 
         story, _ = self.replay.story(
-            self.script.text, self.script.interface, answer, skip=skip, blob=self.script.blob, imports=self.subject.imports
+            self.script.text, self.interface, answer, skip=skip, blob=self.script.blob, imports=self.subject.imports
         )
         return story
 
@@ -436,7 +439,7 @@ class Trial:
 
         try:
             story, _ = self.replay.story(
-                self.script.text, self.script.interface, answer, hashes=1, blob=self.script.blob, imports=self.subject.imports
+                self.script.text, self.interface, answer, hashes=1, blob=self.script.blob, imports=self.subject.imports
             )
         except Unusable:
             return Story()

@@ -18,7 +18,7 @@ MAX_OPERATIONS = 1_000  # of one run of a text
 MAX_ASKED = 4 << 20  # characters of all its operations
 MAX_SITES = 10_000
 END = "end"
-_STATEFUL = frozenset(("new", "method", "get", "set", "cmethod", "cget"))
+_STATEFUL = frozenset(("new", "method", "get", "set", "del", "cmethod", "cget"))
 
 Interface = Mapping[str, Any]  # by public name its kind and members, as sandbox/session.py tells it
 
