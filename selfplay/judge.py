@@ -1,6 +1,7 @@
 """Judge programs on tests: `python -m selfplay.judge --code a.py b.py --tests tests.py --entry add --reference ref.py`.
 
-Tests are read, not run; programs run in the sandbox; with a reference, a case counts only where it passes.
+Literal tests are data; every other test runs under pytest in a sandbox of its own, where it asks and the program's sandbox
+answers. With a reference, a case counts only where it passes.
 Exit 0: at least one case admitted and every program passes all (with --strict: and no test refused); 1: not so; 2: bad
 input, or no case that can be admitted; 3: the sandbox failed. With 2 and 3 standard output stays empty and standard error
 says why.
@@ -150,6 +151,7 @@ def _question(
 
 def _as_text(found: Judgement) -> str:
     from selfplay.cases.case import Case
+    from selfplay.judging.admission import is_weak
 
     admitted = [case for case in found.cases if isinstance(case, Case)]
     lines = [f"sandbox: {found.tier}; {len(admitted)} of {len(found.cases)} cases admitted"]
@@ -158,6 +160,7 @@ def _as_text(found: Judgement) -> str:
             f"  {found.salvaged} x the tests' own definition of the entry point left out: the program's is tested"
         )
     lines += [f"  not {case.name}: {case.why}" for case in found.refused]
+    lines += [f"  weak {case.name}: it accepts much of what is near the right outcome" for case in admitted if is_weak(case.mark)]
     for each in found.programs:
         lines.append(f"{each.path}: {each.verdicts.count('passed')} of {len(each.verdicts)} passed")
         if each.why:

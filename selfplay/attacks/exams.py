@@ -67,13 +67,13 @@ def _conversation(role: Role, texts: Sequence[str]) -> Conversation:
 
 
 def _deviation(match: Match, attack: Harm | None = None) -> tuple[str, str]:
-    honest = {case.key for case in match.baseline}
+    honest = {case.identity for case in match.baseline}
     for suite in (match.suites[0], match.suites[-1]):
         if len(suite.admitted) != suite.written:
             return "an honest suite lost cases", f"an honest suite is refused: {suite.turns[0].refused}"[:160]
-        honest |= {case.key for case in suite.admitted}
+        honest |= {case.identity for case in suite.admitted}
     rows = [
-        tuple(verdict for case, verdict in zip(match.cases, row, strict=True) if case.key in honest)
+        tuple(verdict for case, verdict in zip(match.cases, row, strict=True) if case.identity in honest)
         for row in match.programs
     ]
     attackers = len(attack.programs) if attack else 0

@@ -1,11 +1,18 @@
-"""Which cases count. Reading says what a test states; admission says whether stating it proves anything.
+"""Which cases count: a case must be one that the problem allows, that the reference passes, and that proves something.
 
-`screen` needs no execution: duplicates, arguments outside the problem's domain, tolerances that allow anything,
-exceptions that nobody demanded. `admit` has seen the reference run: a case counts if the reference passes it within a
-share of the time limit, if it would refuse most outputs near the reference's and most of its outputs on other inputs,
-and if it states more than the suite's earlier cases on the same input (strength.py). Contradicting cases need no rule of
-their own where there is a reference: at most one of them can pass. Nothing is dropped silently, everything refused
-carries its reason.
+`screen` needs no execution: duplicates, arguments outside the annotations, exceptions that nobody demanded, tolerances that
+allow anything. `admit` has seen the reference run: a case counts if the reference passes it with a margin, if it refuses
+what is near the right outcome, and if it refuses something that the suite's earlier cases on the same calls accept.
+
+What a case refuses is its *mark*: a digit for each near outcome (near.py), 1 where the case fails on it. Sites of texts bring
+their mark from being run (replay.py); a literal case gets it here, as data. Then both are the same kind of thing:
+
+    case                               calls       mark        fate
+    assert f(3) == 5                   f(3)        111111111   counts
+    x = f(3); assert x == 5.0          f(3)        111111111   duplicate: the same calls and the same mark
+    assert f(3) in (5, 6)              f(3)        111111110   duplicate: all that it refuses is refused already
+    assert f(4) > 0                    f(4)        100010000   weak: it accepts most of what is near
+    assert f(3) < f(4)                 f(3), f(4)  110101011   counts: of f(4) nothing was said
 """
 
 from __future__ import annotations
@@ -13,129 +20,88 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 
 from selfplay.box.task import Execution, Limits
-from selfplay.cases.calls import call_of, folded
 from selfplay.cases.case import Case, Refusal
-from selfplay.cases.compare import check
-from selfplay.cases.equality import canonical
-from selfplay.cases.steps import Mismatch, Steps
-from selfplay.cases.values import Tree, load, number
-from selfplay.cases.views import reduced
+from selfplay.cases.check import check
+from selfplay.cases.near import EACH, NEAR, near
+from selfplay.cases.outcome import Outcome
+from selfplay.cases.read import Reading
+from selfplay.cases.steps import Steps
+from selfplay.cases.values import Tree, dump, load, number
 from selfplay.game.problems import Problem
-from selfplay.judging.domain import in_domain, returns
+from selfplay.judging.domain import allowed, returns, stdin_oddities
 from selfplay.judging.state import UNSTEADY
-from selfplay.judging.strength import Earlier, is_exact, is_vacuous
-from selfplay.reading import Reading
 
 MAX_RELATIVE = 1e-2
 MAX_ABSOLUTE = 1e-2  # times the size of the expected number where that is above 1
-WEAK = ("isinstance", "type_is", "bool", "has", "len", "any", "all")  # views that leave little of a result
-
-
-MAX_WEIGHED = 100_000  # characters of a right output, or of those of a case's calls, that are tried with changes
-CASE_STEPS = 500_000  # for trying one case on other outputs
+MAX_WEIGHED = 100_000  # characters of a right output that is tried with changes
 SUITE_STEPS = 3_000_000
-SAMPLES = 40
-SAMPLE_BYTES = 2_000
 AS_FLOAT = 10  # characters by which 0.0 is longer than 0 in an answer
+SHARE = 0.5  # of what a program may use, that the reference may take
 SPENT = ("RecursionError", "MemoryError", "TooLarge", "OutputTooLarge")
+ALL = "1" * NEAR
+_LEAVES = 2 * EACH  # where the near outcomes with one leaf changed begin in a mark
+_HALF = NEAR // 2 + 1
 
 
-@dataclass(frozen=True, slots=True)
-class Admission:
-    """What was decided on each case: None where it counts, else why it does not."""
-
-    cases: tuple[Case, ...]
-    refusals: tuple[Refusal | None, ...]
-
-    @property
-    def admitted(self) -> tuple[Case, ...]:
-        """The cases that count."""
-        return tuple(case for case, refusal in zip(self.cases, self.refusals, strict=True) if refusal is None)
-
-    @property
-    def refused(self) -> tuple[Refusal, ...]:
-        """Why the others do not, in order."""
-        return tuple(refusal for refusal in self.refusals if refusal is not None)
+def is_weak(mark: str) -> bool:
+    """Whether a case with this mark accepts what differs in one place from the right outcome, or most of what is near."""
+    return bool(mark) and ("1" not in mark[_LEAVES:] or mark.count("1") < _HALF)
 
 
-def screen(
-    problem: Problem,
-    reading: Reading,
-    already: Iterable[object] = (),
-    trust_reference: bool = False,
-) -> tuple[tuple[Case, ...], tuple[Refusal, ...]]:
-    """The cases of a reading that may count, and everything refused so far, the reading's own refusals included.
+# ---- before anything runs ----
 
-    `already` are identities of cases that were written before. `trust_reference` leaves domain, exceptions and
-    contradictions to the reference, if there is one: for a command line that has no description.
+
+def screen(problem: Problem, reading: Reading, already: Iterable[object] = (), trust: bool = False) -> list[Refusal | None]:
+    """For each literal case of a reading why it cannot count, None where nothing is wrong so far.
+
+    `already` are identities of cases that were written before. `trust` leaves domain, exceptions and contradictions to the
+    reference, if there is one: for a command line that has no description.
     """
     seen = set(already)
-    unsettled = problem.reference_solution is None and not trust_reference
+    unsettled = problem.reference_solution is None and not trust
     contested = _contested(reading.cases) if unsettled else frozenset()
-    kept: list[Case] = []
-    refused = list(reading.refused)
+    found: list[Refusal | None] = []
     for case in reading.cases:
-        own = identity(case, problem.signature)
-        reason, detail = ("duplicate", "") if own in seen else _flaw(problem, case, trust_reference)
-        if not reason and (case.arguments, case.view) in contested:
+        reason, detail = ("duplicate", "") if case.identity in seen else _flaw(problem, case, trust)
+        if not reason and case.calls in contested:
             reason, detail = "conflict", "another case expects something else, and no reference settles it"
-        seen.add(own)
-        if reason:
-            refused.append(Refusal(case.name, case.source, reason, detail))
-        else:
-            kept.append(case)
-    return tuple(kept), tuple(refused)
+        if reason != "domain":  # another spelling of the same input may be inside
+            seen.add(case.identity)
+        found.append(Refusal(case.name, case.source, reason, detail) if reason else None)
+    return found
 
 
-def identity(case: Case, signature: str = "") -> tuple[object, ...]:
-    """What makes two cases one: their key, where expected values that are equal in Python count as the same, keywords
-    as the positional arguments that `signature` makes them, and steps of a view that change nothing as not there."""
-    calls = tuple(folded(call, signature) for call in case.calls) if case.operator != "stdout" else case.calls
-    return (calls, case.operator, _expected(case), reduced(case.view), case.tolerance)
-
-
-def _expected(case: Case) -> str:
-    if case.operator in ("stdout", "raises", "satisfies"):
-        return case.expected
-    try:
-        return canonical(load(case.expected))
-    except (Mismatch, ValueError):
-        return case.expected
-
-
-def _contested(cases: Sequence[Case]) -> frozenset[tuple[object, ...]]:
-    """Arguments and views of which cases expect different values."""
-    expected: dict[tuple[object, ...], set[object]] = {}
+def _contested(cases: Sequence[Case]) -> frozenset[tuple[str, ...]]:
+    """Calls of which cases expect different results."""
+    expected: dict[tuple[str, ...], set[str]] = {}
     for case in cases:
         if case.operator in ("==", "is", "stdout", "raises"):
-            expected.setdefault((case.arguments, case.view), set()).add(_expected(case))
-    return frozenset(key for key, values in expected.items() if len(values) > 1)
+            expected.setdefault(case.calls, set()).add(case.expected)
+    return frozenset(calls for calls, values in expected.items() if len(values) > 1)
 
 
-def _flaw(problem: Problem, case: Case, trust_reference: bool) -> tuple[str, str]:
-    """Why a case cannot count, as (reason, detail); empty where nothing is wrong so far."""
+def _flaw(problem: Problem, case: Case, trust: bool) -> tuple[str, str]:
+    """Why a literal case cannot count, as (reason, detail); empty where nothing is wrong so far."""
     if case.operator == "stdout":
-        return "", ""
-    if not trust_reference:
-        if case.operator == "raises" and not _demanded(problem, json.loads(case.expected)):
+        odd = [] if trust else stdin_oddities(problem, case.arguments)
+        return ("domain", f"{odd[0]}: none of the problem's own inputs has that") if odd else ("", "")
+    if not trust:
+        if case.operator == "raises" and not demanded(problem, json.loads(case.expected)):
             return "exception", f"the problem does not ask for {case.expected}"
-        annotated = case.operator != "raises"
-        if not all(in_domain(problem, *call_of(call), annotated=annotated) for call in case.calls):
+        if allowed(problem, case.arguments, annotated=case.operator != "raises") is False:
             return "domain", "the arguments are not ones that the problem allows"
-    if len({folded(call, problem.signature) for call in case.calls}) < len(case.calls):
-        return "vacuous", "a call is compared with itself"
     if case.operator == "approx" and not _bounded(case):
         return "tolerance", f"a tolerance of {case.tolerance} allows too much"
-    if problem.reference_solution is None and not trust_reference and _looks_vacuous(problem, case):
-        return "vacuous", "most outputs would pass"
+    if problem.reference_solution is None and not trust and _looks_vacuous(problem, case):
+        return "weak", "most outputs would pass"
     return "", ""
 
 
-def _demanded(problem: Problem, names: Sequence[str]) -> bool:
+def demanded(problem: Problem, names: Sequence[str]) -> bool:
     """Whether the contract or the description names every one of the exceptions."""
     contract = problem.contract.raises if problem.contract else ()
     return all(name in contract or re.search(rf"\b{re.escape(name)}\b", problem.description) for name in names)
@@ -160,80 +126,135 @@ def _sizes(tree: Tree) -> Iterator[float]:
 
 
 def _looks_vacuous(problem: Problem, case: Case) -> bool:
-    """Without a reference: judged around the expected value, or by the kind of the assertion."""
-    if case.operator in ("raises", "satisfies"):
+    """Without a reference: by the kind of the assertion, or judged around the expected value."""
+    if case.operator == "raises":
         return False
-    if case.operator in ("truthy", "falsy"):
-        if case.view:
-            return any(name in WEAK for name in case.view)
-        return returns(problem.signature) != "bool" and case.operator == "truthy"
-    if case.view:
-        return case.operator not in ("==", "approx", "is") or case.view[-1] == "bool"
-    if case.operator in ("<", "<=", ">", ">="):  # how near the bound is to a right result, nobody knows
+    if case.operator == "truthy":
+        return returns(problem.signature) != "bool"
+    if case.operator in ("<", "<=", ">", ">=", "!=", "not_in", "is_not"):  # how near the bound is, nobody knows
         return True
-    return is_vacuous(case, load(case.expected))
+    if case.operator not in ("==", "approx", "is"):
+        return False
+    return is_weak(mark_of(case, Outcome(load(case.expected)), "", Steps()))
+
+
+# ---- what a case refuses ----
+
+
+def mark_of(case: Case, right: Outcome, seed: str, steps: Steps) -> str:
+    """Which near outcomes of the right one a literal case refuses. Raises Mismatch beyond `steps`."""
+    if case.operator in ("==", "stdout") and not any(case.tolerance):
+        return ALL  # nothing else is equal to it
+    outcomes = near(right, f"{seed}:{_operation(case)}")
+    return "".join("0" if check(case, _execution(one), steps) == "passed" else "1" for one in outcomes)
+
+
+def _operation(case: Case) -> str:
+    """What seeds the near outcomes of a call, in every dress of it."""
+    return case.calls[0] if case.calls else case.arguments
+
+
+def _execution(outcome: Outcome) -> Execution:
+    if outcome.raised:
+        return Execution("raised", exception=outcome.raised)
+    return Execution("returned", dump(outcome.value))
+
+
+# ---- beside the reference ----
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What is known when cases are admitted: what the reference did, by the text of a call; what the contract says of it
+    (`domain`, by the same); the `limits` of a program; the run's `seed`. `trust`: see screen()."""
+
+    ran: Mapping[str, Execution]
+    domain: Mapping[str, Execution]
+    limits: Limits
+    seed: str = ""
+    trust: bool = False
 
 
 def admit(
-    problem: Problem,
-    cases: Sequence[Case],
-    ran: Mapping[str, Execution] | None,
-    limits: Limits | None = None,
-    share: float = 0.5,
-    samples: Sequence[Tree] = (),
-) -> Admission:
-    """The cases of one suite, in their order, that the reference passes within `share` of the CPU limit, that are not
-    vacuous at its result, and that state something that those before them do not.
-
-    `ran` maps the arguments of every call to what the reference did; None where the problem has no reference: then
-    every screened case is admitted. `samples` are other outputs, see samples_of().
-    """
-    if ran is None:
-        return Admission(tuple(cases), (None,) * len(cases))
-    trial = _Trial(ran, limits or Limits(), share, samples, Earlier(cases, problem.signature))
-    return Admission(tuple(cases), tuple(trial.refusal(case) for case in cases))
+    problem: Problem, cases: Sequence[Case], refusals: Sequence[Refusal | None], beside: Beside
+) -> tuple[tuple[Case, ...], tuple[Refusal | None, ...]]:
+    """One suite's cases with their marks, and why each does not count, None where it does; in their order."""
+    trial = _Trial(problem, beside)
+    done = [
+        (case, refusal) if refusal else trial.judged(case) for case, refusal in zip(cases, refusals, strict=True)
+    ]
+    return tuple(case for case, _ in done), tuple(refusal for _, refusal in done)
 
 
 class _Trial:
     """The cases of one suite before the reference and the cases that were admitted."""
 
-    def __init__(
-        self, ran: Mapping[str, Execution], limits: Limits, share: float, samples: Sequence[Tree], earlier: Earlier
-    ) -> None:
-        self.ran, self.limits, self.samples, self.earlier = ran, limits, samples, earlier
-        self.share, self.seconds = share, share * limits.cpu_seconds
-        self.left, self.room, self.base = SUITE_STEPS, limits.answer_bytes, share * limits.total_cpu_seconds(0)
+    def __init__(self, problem: Problem, beside: Beside) -> None:
+        self.problem, self.beside, self.limits = problem, beside, beside.limits
+        self.steps = Steps(SUITE_STEPS)
+        self.seconds = SHARE * self.limits.cpu_seconds
+        self.room, self.base = self.limits.answer_bytes, SHARE * self.limits.total_cpu_seconds(0)
         self.paid: set[str] = set()
+        self.refused: dict[tuple[str, ...], set[int]] = {}  # by calls: near outcomes that admitted cases refuse
 
-    def refusal(self, case: Case) -> Refusal | None:
-        """Why a case does not count; None where it does."""
-        executions = [self.ran[call] for call in case.calls]
-        steps = Steps(min(CASE_STEPS, self.left))
-        given = steps.left
-        try:
-            flaw = self._flaw(case, executions) or self._weakness(case, executions, steps)
-            reason, detail = flaw or self._total(case) or ("", "")
-        except Mismatch:
-            reason, detail = "vacuous", "what it refuses takes too long to find out"
-        self.left -= given - max(0, steps.left)
-        return Refusal(case.name, case.source, reason, detail) if reason else None
+    def judged(self, case: Case) -> tuple[Case, Refusal | None]:
+        """A case with its mark, and why it does not count."""
+        if case.literal:
+            execution = self.beside.ran.get(case.arguments, Execution("infra_error"))
+            flaw = self._flaw(case, execution)
+            if flaw:
+                return case, Refusal(case.name, case.source, *flaw)
+            case = replace(case, mark=self._mark(case, execution))
+        reason, detail = self._weakness(case) or (self._total(case) if case.literal else None) or ("", "")
+        return case, Refusal(case.name, case.source, reason, detail) if reason else None
 
-    def _flaw(self, case: Case, executions: Sequence[Execution]) -> tuple[str, str] | None:
-        verdict = check(case, *executions)
-        slowest = max(execution.seconds for execution in executions)
+    def _flaw(self, case: Case, execution: Execution) -> tuple[str, str] | None:
+        word = None if self.beside.trust else self._domain(case)
+        if word:
+            return word
+        verdict = check(case, execution, self.steps)
         if verdict == "infra_error":
             return "infra_error", "the box failed on the reference"
-        if UNSTEADY in executions:
+        if execution is UNSTEADY or execution == UNSTEADY:
             return "state", "the reference answers differently after other calls"
         if verdict == "timeout":
             return "slow", f"the reference is not done within {self.seconds:.2f} s, or its suite has used up its total"
-        spent = [one.exception[0] for one in executions if one.exception[:1] and one.exception[0] in SPENT]
-        if verdict == "error" and spent:
-            return "margin", f"half of what a program may use is too little for the reference: {spent[0]}"
+        if verdict == "error" and execution.exception[:1] and execution.exception[0] in SPENT:
+            return "margin", f"half of what a program may use is too little for the reference: {execution.exception[0]}"
         if verdict != "passed":
             return "reference", f"the reference does not pass it: {verdict}"
-        if slowest > self.seconds:
-            return "slow", f"the reference takes {slowest:.2f} s, {self.seconds:.2f} s are allowed"
+        if execution.seconds > self.seconds:
+            return "slow", f"the reference takes {execution.seconds:.2f} s, {self.seconds:.2f} s are allowed"
+        return None
+
+    def _domain(self, case: Case) -> tuple[str, str] | None:
+        if case.operator == "stdout":
+            return None
+        ran = self.beside.domain.get(case.arguments)
+        word = allowed(self.problem, case.arguments, ran, annotated=case.operator != "raises")
+        if word is None:
+            return "infra_error", "the box failed on the contract"
+        return None if word else ("domain", "the arguments are not ones that the problem allows")
+
+    def _mark(self, case: Case, execution: Execution) -> str:
+        if execution.status == "raised":
+            return mark_of(case, Outcome(raised=execution.exception), self.beside.seed, self.steps)
+        if case.operator == "stdout":
+            return ALL
+        if len(execution.value) > MAX_WEIGHED and case.operator != "==":
+            return "0" * NEAR  # what long outputs it refuses nobody can try
+        return mark_of(case, Outcome(load(execution.value)), self.beside.seed, self.steps)
+
+    def _weakness(self, case: Case) -> tuple[str, str] | None:
+        if is_weak(case.mark) and not self.beside.trust:
+            return "weak", "it accepts what differs in one place from the right outcome, or most of what is near"
+        own = {place for place, digit in enumerate(case.mark) if digit == "1"}
+        calls = set(case.calls)
+        before = {key: places for key, places in self.refused.items() if calls.issuperset(key)}
+        said = {call for key in before for call in key}
+        if said == calls and own <= set().union(*before.values()):
+            return "duplicate", "earlier cases on the same calls refuse all that it refuses"
+        self.refused.setdefault(tuple(sorted(calls)), set()).update(own)
         return None
 
     def _total(self, case: Case) -> tuple[str, str] | None:
@@ -241,46 +262,20 @@ class _Trial:
 
         A case brings its share of the total and takes the reference's seconds; what is more comes off the base.
         """
-        fresh = [self.ran[call] for call in dict.fromkeys(case.calls) if call not in self.paid]
-        share = self.share * self.limits.total_cpu_seconds(1) - self.share * self.limits.total_cpu_seconds(0)
-        base = self.base - sum(max(0.0, one.seconds - share) for one in fresh)
-        sizes = [_size(one.value) for one in fresh]
+        if case.arguments in self.paid:
+            return None
+        one = self.beside.ran[case.arguments]
+        share = SHARE * (self.limits.total_cpu_seconds(1) - self.limits.total_cpu_seconds(0))
+        base, size = self.base - max(0.0, one.seconds - share), _size(one.value)
         if base < 0:
             return "slow", "with it, the suite's cases take the reference more than half of their total"
-        if sum(sizes) > self.room or max(sizes, default=0) > self.limits.output_bytes:
+        if size > min(self.room, self.limits.output_bytes):
             return "margin", "a right answer to it, or to it and the suite's other cases, may be too long"
-        self.base, self.room = base, self.room - sum(sizes)
-        self.paid.update(case.calls)
-        return None
-
-    def _weakness(self, case: Case, executions: Sequence[Execution], steps: Steps) -> tuple[str, str] | None:
-        if case.operator not in ("stdout", "raises") and not is_exact(case):
-            size = sum(len(execution.value) for execution in executions)
-            if size > MAX_WEIGHED:
-                return "vacuous", f"an output of {size} characters counts only where all of it is expected (==)"
-            if is_vacuous(case, *(load(one.value) for one in executions), samples=self.samples, steps=steps):
-                return "vacuous", "most outputs near the reference's, or on other inputs, would pass"
-        if not self.earlier.adds(case, executions, self.samples, steps):
-            return "duplicate", "earlier cases on the same input refuse all that it refuses"
+        self.base, self.room = base, self.room - size
+        self.paid.add(case.arguments)
         return None
 
 
 def _size(value: str) -> int:
     """Characters that a right answer may have where the reference's is `value`: floats for integers, twice the length."""
     return max(2 * len(value), len(value) + AS_FLOAT * (value.count(",") + 1))
-
-
-def samples_of(executions: Iterable[Execution], limit: int = SAMPLES) -> tuple[Tree, ...]:
-    """Up to `limit` small outputs, each once: what the reference returned on other inputs (the suite's other cases',
-    probes.py's), what wrong programs returned. With them a case is asked whether it refuses what perturbing one right
-    output does not think of."""
-    found: dict[str, Tree] = {}
-    for execution in executions:
-        if len(found) >= limit:
-            break
-        if execution.status == "returned" and len(execution.value) <= SAMPLE_BYTES:
-            try:
-                found.setdefault(execution.value, load(execution.value))
-            except ValueError:  # what a stdin program printed, or what nobody can read
-                continue
-    return tuple(found.values())

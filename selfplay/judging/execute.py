@@ -3,7 +3,7 @@
     execute_tests("def add(a, b): return a + b", "assert add(1, 2) == 3").passed   ->  1
     validate_tests_against_solution(["assert add(1, 2) == 4"], solution).passed    ->  0
 
-Left out: admission (see `Judge.admit`): here every readable test counts.
+Left out: admission (see `Judge.settle`): here every test counts that can be read or run.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from typing import Literal, get_args
 from selfplay.box.local import LocalBox
 from selfplay.box.task import Box, Limits
 from selfplay.cases.case import Case, Refusal, Verdict
+from selfplay.cases.read import Reading
 from selfplay.errors import UnknownName
-from selfplay.judging.judge import Judge
-from selfplay.reading import Reading
+from selfplay.judging.judge import Job, Judge
+from selfplay.judging.replay import Subject
 
 Environment = Literal["local", "e2b"]
 
@@ -75,12 +76,16 @@ def execute_tests(
     texts = [tests] if isinstance(tests, str) else list(tests)
     judge = Judge(_box(environment), limits)
     entry_point = entry_point or judge.desk.entry_point(code, "\n".join(texts))
-    readings = [judge.desk.tests(text, entry_point) for text in texts]
+    readings: list[Reading] = [judge.desk.tests(text, entry_point) for text in texts]
     start = time.monotonic()
+    subject = Subject(entry_point)
     cases = [case for reading in readings for case in reading.cases]
-    verdicts = judge.matrix(entry_point, [code], cases).verdicts[0]
-    shown = judge.shown(entry_point, code, cases) if values else [("", "")] * len(cases)
-    return _outcome(readings, cases, verdicts, shown, time.monotonic() - start)
+    sites = [site for one in readings if one.rest for site in judge.texts.cases(subject, "", one.rest, [code])]
+    cases += [case for case, refusal in sites if refusal is None]
+    refused = [*(each for one in readings for each in one.refused), *(refusal for _, refusal in sites if refusal)]
+    verdicts = judge.matrices([Job(entry_point, (code,), tuple(cases), subject=subject)])[0].verdicts[0]
+    shown = judge.shown(entry_point, code, cases, subject=subject) if values else [("", "")] * len(cases)
+    return _outcome(refused, cases, verdicts, shown, time.monotonic() - start)
 
 
 def validate_tests_against_solution(
@@ -91,13 +96,12 @@ def validate_tests_against_solution(
 
 
 def _outcome(
-    readings: Sequence[Reading],
+    refused: Sequence[Refusal],
     cases: Sequence[Case],
     verdicts: Sequence[Verdict],
     shown: Sequence[tuple[str, str]],
     seconds: float,
 ) -> Outcome:
-    refused: list[Refusal] = [refusal for reading in readings for refusal in reading.refused]
     judged = [
         Detail(case.name, case.source, verdict, returned=returned, expected=expected)
         for case, verdict, (returned, expected) in zip(cases, verdicts, shown, strict=True)

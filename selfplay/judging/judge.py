@@ -1,9 +1,9 @@
 """The judge: programs and cases in, a matrix of verdicts out.
 
-Per job, every distinct program runs once over every distinct input; all jobs of a call go to the box together. Expected
-values stay here: the box gets sources and arguments. What comes back is compared as data, by the clerk unless it is the
-very text that is expected, program by program as they end, and forgotten: what a step's programs return never lies in
-memory together.
+Per job, every distinct program runs once over every distinct input of the literal cases; all jobs of a call go to the box
+together. Expected values stay here: the box gets sources and arguments. What comes back is compared as data, by the clerk
+unless it is the very text that is expected, program by program as they end, and forgotten: what a step's programs return
+never lies in memory together. Cases that are sites of a text are judged by running it (texts.py), text by text.
 
 A box that fails is asked once more; what fails twice stays `infra_error`, which no reward counts. A program that may keep
 something between its calls is called in reversed order as well; where that changes a verdict, each owner's cases run in a
@@ -16,25 +16,30 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Generator, Iterable, Mapping, Sequence
+import re
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from selfplay.box.task import Box, Execution, Limits, Task
+from selfplay.cases.calls import is_call
 from selfplay.cases.case import Case, Verdict
-from selfplay.cases.compare import is_same_text
+from selfplay.cases.check import is_same_text
 from selfplay.cases.literal import did, wanted
+from selfplay.cases.read import problem_cases
 from selfplay.game.problems import Problem
-from selfplay.judging.admission import Admission
+from selfplay.judging.admission import ALL, Beside, demanded
 from selfplay.judging.clerk import Desk, shared_desk
+from selfplay.judging.domain import domain_task
+from selfplay.judging.replay import Subject
 from selfplay.judging.state import UNSTEADY, is_plain
+from selfplay.judging.texts import Found, Texts
+from selfplay.judging.turns import MAX_CASES, Suite
 
 _log = logging.getLogger(__name__)
 
-PROBES = 12  # inputs on which a reference shows what else it returns
 _AT_ONCE = 4 << 20  # bytes of answers that may wait to be compared
-_SHARE = 0.5  # of the CPU limit, that a reference may take
 
 Row = tuple[Verdict, ...]
 Story = tuple[str, ...]
@@ -55,7 +60,7 @@ class Job:
     `secret`: those of the programs that are references or made from one, which must not leave this machine.
     `after`: cases that do not count, run in a process of their own, so that they cannot touch the others.
     `owners`: for each of `cases` who asks for it, a suite's number say, each with totals of its own (accounts.py). Empty:
-    one owner asks for all.
+    one owner asks for all. `subject`: what is under test, for cases that are sites of a text.
     """
 
     entry_point: str
@@ -65,6 +70,15 @@ class Job:
     secret: tuple[str, ...] = ()
     after: tuple[Case, ...] = ()
     owners: tuple[tuple[int, ...], ...] = ()
+    subject: Subject | None = None
+
+    @property
+    def literal(self) -> Job:
+        """The job with its literal cases alone."""
+        places = [place for place, case in enumerate(self.cases) if case.literal]
+        owners = tuple(self.owners[place] for place in places) if self.owners else ()
+        after = tuple(case for case in self.after if case.literal)
+        return replace(self, cases=tuple(self.cases[place] for place in places), owners=owners, after=after)
 
     def parts(self) -> list[tuple[list[int], Job]]:
         """For each owner the places of its cases, and the job of these alone."""
@@ -94,20 +108,25 @@ Sitting = tuple[int, Task]  # one program before the cases of the job with this 
 class Judge:
     """Judges on a box. `recheck` is the share of programs that are run twice; `disagreements` counts what differed.
 
-    `order_dependent` counts programs whose verdicts depended on the order of their cases.
+    `order_dependent` counts programs whose verdicts depended on the order of their cases. `seed` draws near outcomes.
     """
 
-    def __init__(self, box: Box, limits: Limits | None = None, recheck: float = 0.01, desk: Desk | None = None) -> None:
+    def __init__(
+        self, box: Box, limits: Limits | None = None, recheck: float = 0.01, desk: Desk | None = None, seed: int = 0
+    ) -> None:
         self.box = box
         self.limits = limits or Limits()
         self.recheck = recheck
         self.desk = desk or shared_desk()
         self.disagreements = 0
         self.order_dependent = 0
-        self._shown: dict[Problem, tuple[Execution, ...]] = {}  # what references returned on probes: asked once each
+        self.seed = seed
+        self.texts = Texts(box, self.desk, self.limits, seed)
+        self._own: dict[tuple[Problem, str], tuple[Case, ...]] = {}
 
     def close(self) -> None:
         """Ends the box's processes and the clerk's; a later call starts new ones."""
+        self.texts.close()
         self.box.close()
         self.desk.close()
 
@@ -119,6 +138,25 @@ class Judge:
 
     def matrices(self, jobs: Sequence[Job]) -> list[Matrix]:
         """One matrix per job, from one call of the box, and further ones for what has to be run again."""
+        literal = self._literal([job.literal for job in jobs])
+        return [self._with_texts(job, own) for job, own in zip(jobs, literal, strict=True)]
+
+    def _with_texts(self, job: Job, literal: Matrix) -> Matrix:
+        """The matrix of all cases, the sites of texts among them."""
+        cases = (*job.cases, *job.after)
+        if all(case.literal for case in cases):
+            return literal
+        subject = job.subject or Subject(job.entry_point, None, job.imports)
+        texts = list(dict.fromkeys(case.text for case in cases if not case.literal))
+        rows, why = [], list(literal.why)
+        for number, source in enumerate(job.programs):
+            told = {text: self.texts.verdicts(subject, text, source, why[number]) for text in texts}
+            why[number] = why[number] or next((own.why for own in told.values() if own.why), "")
+            own = iter(literal.verdicts[number])
+            rows.append(tuple(next(own) if case.literal else told[case.text].of(case.expected) for case in cases))
+        return Matrix(tuple(rows), tuple(why))
+
+    def _literal(self, jobs: Sequence[Job]) -> list[Matrix]:
         counting = [replace(job, after=()) for job in jobs]
         rest = [replace(job, cases=job.after, owners=(), programs=job.programs if job.after else ()) for job in jobs]
         parts = [*counting, *rest]
@@ -133,8 +171,7 @@ class Judge:
     def _tasks(self, job: Job) -> list[Task]:
         asked: dict[str, dict[int, None]] = {}
         for place, case in enumerate(job.cases):
-            for call in case.calls:
-                asked.setdefault(call, {}).update(dict.fromkeys(job.owners[place] if job.owners else ()))
+            asked.setdefault(case.arguments, {}).update(dict.fromkeys(job.owners[place] if job.owners else ()))
         owners = tuple(map(tuple, asked.values())) if job.owners else ()
         secret = frozenset(job.secret)
         return [
@@ -199,14 +236,18 @@ class Judge:
                     yield failed[position], row
 
     def shown(
-        self, entry_point: str, program: str, cases: Sequence[Case], imports: Sequence[str] = ()
+        self, entry_point: str, program: str, cases: Sequence[Case], imports: Sequence[str] = (), subject: Subject | None = None
     ) -> list[tuple[str, str]]:
         """What one program did on each case, and what the case expects, as text for people. The program runs for this."""
         job = Job(entry_point, (program,), tuple(cases), tuple(imports))
-        [task] = self._tasks(job)
+        [task] = self._tasks(job.literal)
         ran = dict(zip(task.inputs, self.run([task])[0], strict=True))
-        stdio = not entry_point
-        return [("; ".join(did(ran[call], stdio) for call in case.calls), wanted(case)) for case in cases]
+        return [
+            (did(ran[case.arguments], not entry_point), wanted(case))
+            if case.literal
+            else self.texts.shown(subject or Subject(entry_point), case, program)
+            for case in cases
+        ]
 
     # ---- can verdicts be trusted to repeat? ----
 
@@ -245,70 +286,146 @@ class Judge:
 
     # ---- admission ----
 
-    def admit(self, asked: Sequence[tuple[Problem, Sequence[tuple[Case, ...]]]]) -> list[list[Admission]]:
-        """The cases that count, per problem and suite: each reference runs once over its suites, all in one call.
+    def own_cases(self, problem: Problem, which: Literal["baseline", "hidden"] = "baseline") -> tuple[Case, ...]:
+        """The problem's own tests as cases; those that are no literals take a run of its reference."""
+        key = problem, which
+        if key not in self._own:
+            reading = problem_cases(problem, which)
+            sure = problem.reference_solution is not None
+            literal = [replace(case, mark=ALL) if sure and is_exact(case) else case for case in reading.cases]
+            sites = self._sites(problem, reading.rest, None, trust=True) if reading.rest else []
+            self._own[key] = (*literal, *(case for case, refusal in sites if refusal is None))
+        return self._own[key]
 
-        It has half of what a program may use, so that what it passes leaves a right program a margin, and each suite has
-        totals of its own. A reference that may keep something between its calls runs each suite in a process of its own,
-        in both orders. Cases are screened before (admission.py).
+    def settle(self, asked: Sequence[Asked], trust: bool = False, limit: int = MAX_CASES) -> list[list[Suite]]:
+        """Suites that were read and screened, with the reference's word on each case: all references run in one call.
+
+        The reference has half of what a program may use, so that what it passes leaves a right program a margin, and each
+        suite has totals of its own. A reference that may keep something between its calls runs each suite in a process of
+        its own, in both orders. `trust`: see admission.screen. At most `limit` cases a turn.
         """
-        found: list[list[Admission]] = [[] for _ in asked]
-        sessions: list[tuple[int, Sequence[tuple[Case, ...]]]] = []  # what a process runs: suites of a numbered problem
-        turned: dict[int, Task] = {}
-        for number, (problem, suites) in enumerate(asked):
-            if problem.reference_solution is None:
-                found[number] = self.desk.admission(problem, suites, None, self.limits, _SHARE)
-            elif problem.entry_point and self.desk.keeps_state(problem.reference_solution):
-                for cases in suites:
-                    turned[len(sessions)] = _turned(_reference(problem, [cases], (), self.limits))
-                    sessions.append((number, [cases]))
-            else:
-                sessions.append((number, suites))
-        back = self._stories(turned)
-        tasks = [self._probed(asked[number][0], suites) for number, suites in sessions]
-        told: dict[int, list[Admission]] = {}
-        for index, executions in self.stream(tasks):
-            problem, suites = asked[sessions[index][0]][0], sessions[index][1]
-            ran = dict(zip(tasks[index].inputs, executions, strict=True))
-            asked_for = _calls(suites)
-            others = tuple(execution for call, execution in ran.items() if call not in asked_for)
-            shown = self._shown.setdefault(problem, others) if problem.baseline_tests else others
-            ran |= {call: _steady(ran[call], *other) for call, other in back.get(index, {}).items()}
-            told[index] = self.desk.admission(problem, suites, ran, self.limits, _SHARE, shown)
-        for index, (number, _) in enumerate(sessions):
-            found[number] += told[index]
+        full = [
+            (problem, [self._run_texts(problem, suite, programs, trust, limit) for suite in suites])
+            for problem, suites, programs in asked
+        ]
+        found = [list(suites) for _, suites in full]
+        known = [number for number, (problem, _) in enumerate(full) if problem.reference_solution is not None]
+        domain = {} if trust else self._domains([full[number] for number in known])
+        ran = self._references([full[number] for number in known])
+        for number in known:
+            problem, suites = full[number]
+            for place, suite in enumerate(suites):
+                beside = Beside(ran[problem][place], domain.get(problem, {}), self.limits, str(self.seed), trust)
+                found[number][place] = self._admitted(problem, suite, beside)
         return found
 
-    def _probed(self, problem: Problem, suites: Sequence[tuple[Case, ...]]) -> Task:
-        """The reference before everything written and, the first time, before probes that show what else it returns."""
-        cases = [case for suite in suites for case in suite]
-        probes = self.desk.probes(problem, cases, PROBES) if cases and problem not in self._shown else ()
-        return _reference(problem, suites, probes, self.limits)
+    def _run_texts(
+        self, problem: Problem, suite: Suite, programs: Sequence[str], trust: bool, limit: int
+    ) -> Suite:
+        """The suite with a case for each site of what has to be run."""
+        return tuple(
+            turn.joined(self._sites(problem, turn.text, programs, trust), limit) if turn.text else turn for turn in suite
+        )
 
-    def _stories(self, turned: Mapping[int, Task]) -> dict[int, dict[str, tuple[Story, float]]]:
-        """What each task did with each input, in a few bytes, and the CPU seconds that it took."""
-        places = list(turned)
+    def _sites(self, problem: Problem, text: str, programs: Sequence[str] | None, trust: bool) -> list[Found]:
+        whole = f"{problem.helpers}\n\n{text}" if problem.helpers else text
+        subject = subject_of(problem, everything=trust)
+        asks = None if trust else (lambda names: demanded(problem, names))
+        return self.texts.cases(subject, problem.signature, whole, programs or (), asks)
+
+    def _domains(self, asked: Sequence[tuple[Problem, Sequence[Suite]]]) -> dict[Problem, dict[str, Execution]]:
+        """By problem with a contract, what this says of each call."""
+        tasks = {
+            problem: task
+            for problem, suites in asked
+            if (task := domain_task(problem, [call for suite in suites for call in _asked(suite)], self.limits))
+        }
+        rows = self.run(list(tasks.values()))
         return {
-            places[index]: {
-                call: (_story(one), one.seconds) for call, one in zip(turned[places[index]].inputs, row, strict=True)
-            }
-            for index, row in self.stream(list(turned.values()))
+            problem: dict(zip(task.inputs, row, strict=True))
+            for (problem, task), row in zip(tasks.items(), rows, strict=True)
         }
 
+    def _references(
+        self, asked: Sequence[tuple[Problem, Sequence[Suite]]]
+    ) -> dict[Problem, list[dict[str, Execution]]]:
+        """By problem, for each suite what the reference did with each input of its literal cases."""
+        tasks: dict[tuple[Problem, int], Task] = {}  # a process each: all suites of a problem, or one of them
+        turned: dict[tuple[Problem, int], Task] = {}
+        for problem, suites in asked:
+            if problem.entry_point and self.desk.keeps_state(problem.reference_solution or ""):
+                for place, suite in enumerate(suites):
+                    tasks[problem, place] = _reference(problem, [suite], self.limits)
+                    turned[problem, place] = _turned(tasks[problem, place])
+            else:
+                tasks[problem, -1] = _reference(problem, suites, self.limits)
+        done = dict(zip(tasks, self.run(list(tasks.values())), strict=True))
+        back = dict(zip(turned, self.run(list(turned.values())), strict=True))
+        found: dict[Problem, list[dict[str, Execution]]] = {problem: [] for problem, _ in asked}
+        for problem, suites in asked:
+            for place in range(len(suites)):
+                key = (problem, place) if (problem, place) in tasks else (problem, -1)
+                ran = dict(zip(tasks[key].inputs, done[key], strict=True))
+                other = dict(zip(turned[key].inputs, back[key], strict=True)) if key in turned else {}
+                found[problem].append({call: _steady(one, other.get(call)) for call, one in ran.items()})
+        return found
 
-def _reference(problem: Problem, suites: Sequence[Sequence[Case]], probes: Sequence[str], limits: Limits) -> Task:
-    """A reference before suites and probes, each with totals of its own and half of what a program may use."""
+    def _admitted(self, problem: Problem, suite: Suite, beside: Beside) -> Suite:
+        cases = [case for turn in suite for case in turn.cases]
+        refusals = [refusal for turn in suite for refusal in turn.refusals]
+        own = {case.arguments for case in cases}
+        beside = replace(beside, ran={call: one for call, one in beside.ran.items() if call in own})
+        settled = iter(zip(*self.desk.admission(problem, cases, refusals, beside), strict=True))
+        turns = []
+        for turn in suite:
+            pairs = [next(settled) for _ in turn.cases]
+            turns.append(
+                replace(
+                    turn,
+                    cases=tuple(case for case, _ in pairs),
+                    refusals=tuple(refusal for _, refusal in pairs),
+                )
+            )
+        return tuple(turns)
+
+
+Asked = tuple[Problem, Sequence[Suite], Sequence[str]]  # a problem, its suites, and programs to try texts on without reference
+
+
+def subject_of(problem: Problem, everything: bool = False) -> Subject:
+    """What a problem's tests may use: the public names that its text promises, or `everything` that the reference has."""
+    told = [problem.description, problem.signature, *map(str, problem.baseline_tests), problem.entry_point]
+    names = tuple(sorted(set(re.findall(r"[A-Za-z]\w*", " ".join(told)))))
+    return Subject(problem.entry_point, problem.reference_solution, problem.imports, None if everything else names)
+
+
+def is_exact(case: Case) -> bool:
+    """Whether nothing but one result passes a case."""
+    return case.operator in ("==", "stdout") and not any(case.tolerance)
+
+
+def _asked(suite: Suite) -> Iterator[str]:
+    """The calls whose arguments a problem has to allow."""
+    for turn in suite:
+        for case, refusal in zip(turn.cases, turn.refusals, strict=True):
+            if refusal is None and case.operator != "stdout":
+                yield from (case.arguments,) if case.literal else (call for call in case.calls if is_call(call))
+
+
+def _reference(problem: Problem, suites: Sequence[Suite], limits: Limits) -> Task:
+    """A reference before suites, each with totals of its own and half of what a program may use."""
     asked: dict[str, list[int]] = {}
-    for owner, calls in enumerate((*([call for case in suite for call in case.calls] for suite in suites), probes)):
+    for owner, suite in enumerate(suites):
+        calls = (
+            case.arguments
+            for turn in suite
+            for case, refusal in zip(turn.cases, turn.refusals, strict=True)
+            if refusal is None and case.literal
+        )
         for call in dict.fromkeys(calls):
             asked.setdefault(call, []).append(owner)
     owners, source = tuple(map(tuple, asked.values())), problem.reference_solution or ""
     return Task(source, problem.entry_point, tuple(asked), problem.imports, limits.halved(), True, owners)
-
-
-def _calls(suites: Iterable[Iterable[Case]]) -> dict[str, None]:
-    """The distinct calls of all cases, in order."""
-    return dict.fromkeys(call for cases in suites for case in cases for call in case.calls)
 
 
 def _turned(task: Task) -> Task:
@@ -316,11 +433,13 @@ def _turned(task: Task) -> Task:
     return replace(task, inputs=task.inputs[::-1], owners=task.owners[::-1])
 
 
-def _steady(execution: Execution, story: Story, seconds: float) -> Execution:
+def _steady(one: Execution, other: Execution | None) -> Execution:
     """What a reference did, where it did the same in another order of its calls."""
-    if _story(execution) and story and _story(execution) != story:
+    if other is None:
+        return one
+    if _story(one) and _story(other) and _story(one) != _story(other):
         return UNSTEADY
-    return replace(execution, seconds=max(execution.seconds, seconds))
+    return replace(one, seconds=max(one.seconds, other.seconds))
 
 
 def _matrix(own: Sequence[Seen], after: Sequence[Seen]) -> Matrix:

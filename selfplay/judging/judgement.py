@@ -1,7 +1,8 @@
 """One judgement for a command line: programs, tests and perhaps a reference as texts, verdicts on what counts.
 
-Without a reference every readable test counts, and the entry point is the one function of the program that the tests call.
-Tests are read the same whatever programs stand beside them: no program's signature has a say. Left out: files, flags and
+Without a reference every test counts, runs on each program's own outcomes exactly as under pytest, and the entry point is the
+one function of the program that the tests call. Tests are read the same whatever programs stand beside them: no program's
+signature has a say. Left out: files, flags and
 printing, which are selfplay/judge.py's.
 """
 
@@ -12,12 +13,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from selfplay.cases.case import Case, Refusal, Verdict
+from selfplay.cases.read import Reading, read_stdin_cases
 from selfplay.errors import BadInput, SelfplayError
 from selfplay.game.problems import Problem, StdinTest
 from selfplay.game.syntax import definition, parsed
 from selfplay.judging.entry import signature_of
-from selfplay.judging.judge import Job, Judge
-from selfplay.reading import Reading, read_stdin_cases
+from selfplay.judging.admission import is_weak
+from selfplay.judging.clerk.desk import MAX_CASES
+from selfplay.judging.judge import Job, Judge, subject_of
+from selfplay.judging.turns import WrittenTurn
 
 
 class SandboxFailed(SelfplayError):
@@ -77,6 +81,7 @@ class Judgement:
                     "source": case.source,
                     "admitted": refusal is None,
                     "reason": refusal and refusal.why,
+                    "weak": isinstance(case, Case) and is_weak(case.mark),
                 }
                 for case, refusal in zip(self.cases, refused, strict=True)
             ],
@@ -118,17 +123,20 @@ def entry_point_of(judge: Judge, sources: Sequence[str], text: str) -> str:
 
 def judgement(judge: Judge, question: Question, programs: Sequence[tuple[str, str]], values: bool = False) -> Judgement:
     """Judges programs, given as (path, source). Raises BadInput where no case can be admitted, and SandboxFailed."""
-    problem = question.problem
-    kept, refused = judge.desk.screened(problem, question.reading)
-    [[admission]] = judge.admit([(problem, [kept])])
-    if any(case.reason == "infra_error" for case in admission.refused):
-        raise SandboxFailed("the sandbox failed on the reference, twice: see selfplay.doctor")
-    cases = _in_order([*admission.admitted, *admission.refused, *refused], question.text)
-    admitted = tuple(case for case in cases if isinstance(case, Case))
-    if not admitted:
-        raise BadInput(_nothing_admitted(problem, admission.refused or refused))
+    problem, reading = question.problem, question.reading
+    screened = tuple(judge.desk.screened(problem, reading))
+    turn = WrittenTurn(5, reading.cases, screened, reading.refused, text=reading.rest)
     sources = tuple(source for _, source in programs)
-    [matrix] = judge.matrices([Job(problem.entry_point, sources, admitted, problem.imports)])
+    [[(turn,)]] = judge.settle([(problem, [(turn,)], sources)], trust=True, limit=MAX_CASES)
+    if any(case.reason == "infra_error" for case in turn.refused):
+        raise SandboxFailed("the sandbox failed on the reference, twice: see selfplay.doctor")
+    cases = [refusal or case for case, refusal in zip(turn.cases, turn.refusals, strict=True)]
+    cases = [*cases, *turn.unread]
+    admitted = turn.admitted
+    if not admitted:
+        raise BadInput(_nothing_admitted(problem, turn.refused))
+    subject = subject_of(problem, everything=True)
+    [matrix] = judge.matrices([Job(problem.entry_point, sources, admitted, problem.imports, subject=subject)])
     if any("infra_error" in row for row in matrix.verdicts):
         raise SandboxFailed("the sandbox failed on a program, twice: see selfplay.doctor")
     judged = zip(programs, matrix.verdicts, matrix.why, strict=True)
@@ -140,22 +148,12 @@ def judgement(judge: Judge, question: Question, programs: Sequence[tuple[str, st
                 path,
                 verdicts,
                 why,
-                tuple(judge.shown(problem.entry_point, source, admitted, problem.imports)) if values else (),
+                tuple(judge.shown(problem.entry_point, source, admitted, problem.imports, subject)) if values else (),
             )
             for (path, source), verdicts, why in judged
         ),
         question.reading.salvaged,
     )
-
-
-def _in_order(cases: Sequence[Case | Refusal], text: str) -> list[Case | Refusal]:
-    """As they stand in the tests' text; cases of one statement by their index."""
-
-    def place(case: Case | Refusal) -> tuple[int, int]:
-        index = case.name.rpartition("[")[2].rstrip("]")
-        return text.find(case.source[:500]), int(index) if index.isdigit() else 0
-
-    return sorted(cases, key=place)
 
 
 def _nothing_admitted(problem: Problem, refused: Sequence[Refusal]) -> str:

@@ -68,12 +68,33 @@ class Performance:
     """A text before one program: a verdict for each of the script's sites, and for each of its tests.
 
     `ran`: whether the text ran, since the program did something else than the reference. `why`: it does not load.
+    `otherwise`: the verdict of what is not listed. `outcomes`: what the program did, by place; `differing`: places where that
+    is not what the reference did.
     """
 
     sites: dict[str, Verdict] = field(default_factory=dict)
     tests: dict[str, Verdict] = field(default_factory=dict)
     ran: bool = False
     why: str = ""
+    otherwise: Verdict = "error"
+    outcomes: dict[str, str] = field(default_factory=dict)
+    differing: set[str] = field(default_factory=set)
+
+    def of(self, site: str) -> Verdict:
+        """The verdict of a site."""
+        return self.sites.get(site, self.otherwise)
+
+
+def told_alone(story: Story) -> Performance:
+    """What a story says where there is no reference: exactly what pytest would."""
+    sites: dict[str, Verdict] = {
+        name: "passed" if site.held else "error" if site.why else "failed" for name, site in story.sites.items()
+    }
+    tests: dict[str, Verdict] = {
+        name: "passed" if told.outcome == "passed" else "failed" for name, told in story.tests.items()
+    }
+    ended = next(iter(story.stopped.values()), "error")
+    return Performance(sites, tests | story.stopped, ran=True, otherwise=ended)
 
 
 Answer = Callable[[str], str]
@@ -215,6 +236,23 @@ class Replay:
             return trial.performance()
 
 
+    def alone(self, subject: Subject, text: str, source: str) -> Story | None:
+        """The text on a program's own outcomes, as under pytest; None where the program does not load. Raises Unusable."""
+        with Actor(self, subject, source) as program:
+            try:
+                interface = program.load()
+            except NotLoaded:
+                return None
+
+            def run(skip: Sequence[str]) -> Story:
+                return self.story(text, interface, program.ask, skip=skip, imports=subject.imports)[0]
+
+            story = self._whole(run)
+        if story.refused:
+            raise Unusable("unreadable", story.refused)
+        return story
+
+
 class NotLoaded(Exception):
     """The program does not load; the message says why."""
 
@@ -350,6 +388,7 @@ class Trial:
             {name: "passed" if site.held else "failed" for name, site in story.sites.items()},
             {name: "passed" if told.outcome == "passed" else "failed" for name, told in story.tests.items()},
         )
+        found.outcomes, found.differing = self.own, self.differing
         if not touched:
             return found
         hit = [name for name, site in story.sites.items() if not touched.isdisjoint(site.rests)]

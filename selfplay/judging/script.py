@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from selfplay.cases.case import Verdict
+from selfplay.cases.literal import SHOWN, literal
+from selfplay.cases.outcome import outcome_of
 
 MAX_OPERATIONS = 1_000  # of one run of a text
 MAX_ASKED = 4 << 20  # characters of all its operations
@@ -145,3 +147,34 @@ class Script:
 def is_stateful(operations: Sequence[str]) -> bool:
     """Whether an operation's outcome may hang on those before it: instances and classes are at work."""
     return any(operation[2 : operation.find('"', 2)] in _STATEFUL for operation in operations)
+
+
+def raised(outcome: str) -> tuple[str, ...]:
+    """Names of the exception in an outcome of the reference, without those that every exception has; none if it returned."""
+    return tuple(name for name in json.loads(outcome).get("x", ()) if name not in ("Exception", "BaseException"))
+
+
+def spelled(operation: str) -> str:
+    """An operation as Python would spell it, for people."""
+    try:
+        kind, *parts = json.loads(operation)
+        names = [f"{part[1]}#{part[2]}" if isinstance(part, list) and part[:1] == ["h"] else str(part) for part in parts]
+        if kind in ("get", "cget", "const", "set", "del"):
+            return ".".join(names[:2])
+        target = ".".join(names[:-2])
+        positional = [literal(item, SHOWN) for item in parts[-2][1:]]
+        keywords = [f"{name}={literal(value, SHOWN)}" for name, value in parts[-1][1:]]
+        return f"{target}({', '.join([*positional, *keywords])})"
+    except (ValueError, TypeError, IndexError, RecursionError):
+        return "a call"
+
+
+def outcome_said(outcome: str) -> str:
+    """What became of an operation, for people."""
+    try:
+        found = outcome_of(outcome)
+    except ValueError:
+        return "ended the program" if not outcome else "gave what cannot be read"
+    if found.raised:
+        return f"raised {found.raised[0]}" + (f": {found.message[:SHOWN]}" if found.message else "")
+    return f"returned {literal(found.value, SHOWN)}"

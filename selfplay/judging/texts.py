@@ -11,17 +11,19 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from selfplay.box.talk import Talker
 from selfplay.box.task import Box, Limits
-from selfplay.cases.calls import call_text, folded
+from selfplay.cases.calls import call_text, normal_call
 from selfplay.cases.case import Case, Refusal
 from selfplay.cases.values import rebuild
 from selfplay.judging.clerk import Desk
-from selfplay.judging.replay import NotLoaded, Performance, Replay, Stopped, Subject, Unusable, places
-from selfplay.judging.script import END, Script, Told
+from selfplay.judging.replay import NotLoaded, Performance, Replay, Stopped, Subject, Unusable, places, told_alone
+from selfplay.judging.script import END, Script, Story, Told, outcome_said, raised, spelled
 
+Found = tuple[Case, Refusal | None]
+Demanded = Callable[[Sequence[str]], bool]
 KEPT = 256  # scripts
 _SHOWN = 200  # characters of a text that stand for it where it is refused
 
@@ -58,10 +60,18 @@ class Texts:
         except NotLoaded as error:
             return Unusable("reference", f"the reference does not load: {error}")
 
-    def cases(self, subject: Subject, signature: str, text: str) -> list[tuple[Case, Refusal | None]]:
+    def cases(
+        self, subject: Subject, signature: str, text: str, programs: Sequence[str] = (), demanded: Demanded | None = None
+    ) -> list[Found]:
         """A case for each site of the text, with why it does not count, None where nothing is wrong so far. Where the whole
-        text does not count, one case says so."""
+        text does not count, one case without a site says so.
+
+        Without a reference the sites are those that any of the `programs` comes to. `demanded` says whether the problem asks
+        for an exception with one of these names; None: every exception of the reference may be asked for.
+        """
         try:
+            if subject.reference is None:
+                return self._sites_of(subject, text, programs)
             script = self.script(subject, text)
         except Unusable as error:
             whole = Case("module", text[:_SHOWN], "", "runs", "", text=text)
@@ -69,7 +79,43 @@ class Texts:
         except Stopped:
             whole = Case("module", text[:_SHOWN], "", "runs", "", text=text)
             return [(whole, Refusal(whole.name, whole.source, "infra_error", "the sandbox failed on the reference"))]
-        return list(_cases(script, subject, signature))
+        return list(_cases(script, subject, signature, demanded))
+
+    def _sites_of(self, subject: Subject, text: str, programs: Sequence[str]) -> list[Found]:
+        """The sites that programs come to where there is no reference; nothing is known of what they prove."""
+        found: dict[str, Case] = {}
+        for source in dict.fromkeys(programs):
+            story = self._replay.alone(subject, text, source)
+            for name, test, shown, said in _sites(story) if story else ():
+                found.setdefault(name, Case(shown, said or test, "", "runs", name, calls=(), text=text))
+        return [(case, None) for case in found.values()]
+
+    def verdicts(self, subject: Subject, text: str, source: str, why: str = "") -> Performance:
+        """What a program does before a text, whatever happens. `why`: it does not load, as is known already."""
+        if why:
+            return Performance(otherwise="not_collected", why=why)
+        try:
+            if subject.reference is None:
+                story = self._replay.alone(subject, text, source)
+                return told_alone(story) if story else Performance(otherwise="not_collected", why="it does not load")
+            return self.performance(subject, text, source)
+        except Unusable:
+            return Performance(otherwise="error")
+        except Stopped as stop:
+            return Performance(otherwise=stop.verdict)
+
+    def shown(self, subject: Subject, case: Case, source: str) -> tuple[str, str]:
+        """What a program did at a site and what the reference did, call by call, as text for people."""
+        if subject.reference is None:
+            return "ran", "what the test asserts"
+        script = self.script(subject, case.text)
+        found = self.performance(subject, case.text, source)
+        operations, outcomes = script.story.operations, script.story.outcomes
+        own = list(places(operations, script.stateful))
+        rests = [one for one in script.story.sites[case.expected].rests if own[one] in found.differing]
+        did = [f"{spelled(operations[one])} {outcome_said(found.outcomes.get(own[one], ''))}" for one in rests[:3]]
+        right = [f"{spelled(operations[one])} {outcome_said(outcomes[one])}" for one in rests[:3]]
+        return "; ".join(did) or "did what the reference does", "; ".join(right) or case.source
 
     def performance(self, subject: Subject, text: str, source: str) -> Performance:
         """What a program does before a text whose script is known or can be made. Raises Unusable and Stopped."""
@@ -80,26 +126,38 @@ class Texts:
         self._talker.close()
 
 
-def _cases(script: Script, subject: Subject, signature: str) -> Iterator[tuple[Case, Refusal | None]]:
-    story = script.story
-    calls = [
-        _call(operation, place, subject.entry_point, signature)
-        for operation, place in zip(story.operations, places(story.operations, script.stateful), strict=True)
-    ]
+def _sites(story: Story) -> Iterator[tuple[str, str, str, str]]:
+    """A story's sites in order: name, test, the name that is shown, source. A test without sites is one itself."""
     tests: dict[str, list[str]] = {test: [] for test in story.tests}
     for name in story.sites:
         tests.setdefault(name.rpartition(":")[0], []).append(name)
     for test, names in tests.items():
         sites = [name for name in names if not name.endswith(f":{END}")] or names
-        if test == "module" and sites == names:
-            continue  # nothing is asserted outside of the tests
+        if test != "module" or sites != names:  # else nothing is asserted outside of the tests
+            for number, name in enumerate(sites):
+                yield name, test, f"{test}[{number}]" if len(sites) > 1 else test, story.source_of(name)
+
+
+def _cases(script: Script, subject: Subject, signature: str, demanded: Demanded | None) -> Iterator[Found]:
+    story = script.story
+    calls = [
+        _call(operation, place, subject.entry_point, signature)
+        for operation, place in zip(story.operations, places(story.operations, script.stateful), strict=True)
+    ]
+    odd = {
+        number
+        for number, outcome in enumerate(story.outcomes)
+        if demanded and (names := raised(outcome)) and not any(demanded([name]) for name in names)
+    }
+    for name, test, shown, source in _sites(story):
+        rests = story.sites[name].rests
+        own = tuple(sorted({calls[one] for one in rests}))
+        case = Case(shown, source or test, "", "runs", name, calls=own, text=script.text, mark=script.marks.get(name, ""))
         told = story.tests.get(test, Told("error", "it did not come to its end"))
-        for number, name in enumerate(sites):
-            shown = f"{test}[{number}]" if len(sites) > 1 else test
-            own = tuple(sorted({calls[one] for one in story.sites[name].rests}))
-            mark = script.marks.get(name, "")
-            case = Case(shown, story.source_of(name) or test, "", "runs", name, calls=own, text=script.text, mark=mark)
-            yield case, _flaw(case, script, told)
+        flaw = _flaw(case, script, told)
+        if flaw is None and not odd.isdisjoint(rests):
+            flaw = Refusal(case.name, case.source, "exception", "the problem does not ask for what the reference raises")
+        yield case, flaw
 
 
 def _flaw(case: Case, script: Script, told: Told) -> Refusal | None:
@@ -122,7 +180,7 @@ def _call(operation: str, place: str, entry_point: str, signature: str) -> str:
     if kind == "call" and parts[0] == entry_point and place == operation:
         try:
             positional, keywords = rebuild(parts[1]), rebuild(parts[2])
-            return folded(call_text(positional, keywords), signature)
+            return normal_call(call_text(positional, keywords), signature)
         except (ValueError, TypeError):
             return operation
     return operation if place == operation else place

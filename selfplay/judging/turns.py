@@ -1,7 +1,7 @@
 """A discriminator's conversation, read: what each turn wrote, which of it counts, and why the rest does not.
 
-`read_suite` reads texts to cases and screens them; `settled` adds the reference's word. Both are pure: the one is done by
-the clerk (its input is what a model wrote), the other by who asked.
+`read_suite` reads texts to literal cases and screens them; what is left of a turn is its `text`, to be run (texts.py), and
+becomes cases as well. `judge` adds the reference's word. Reading is done by the clerk: its input is what a model wrote.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from selfplay.cases.case import Case, Refusal
+from selfplay.cases.read import Reading, read_cases, read_stdin_cases
 from selfplay.game.extract import extract_tests
 from selfplay.game.problems import Problem
-from selfplay.judging.admission import identity, screen
-from selfplay.reading import Reading, read_cases, read_stdin_cases
+from selfplay.judging.admission import screen
 
 MAX_CASES = 64  # of one turn that are read; a turn is asked for two or three
 MAX_TURN_BYTES = 4 << 20  # of a turn's arguments
@@ -25,7 +25,8 @@ class WrittenTurn:
     """One discriminator's turn, read.
 
     `cases` are the well-formed ones in order, `refusals`, aligned with them, say why a case does not count: None where it
-    does. `unread` are tests that could not be read, `dropped` counts what was lost before reading.
+    does. `unread` are tests that could not be read, `dropped` counts what was lost before reading. `text` is what still has
+    to be run to become cases; empty once it has.
     """
 
     stage: int
@@ -35,6 +36,7 @@ class WrittenTurn:
     dropped: int = 0
     critique: str = ""
     salvaged: int = 0
+    text: str = ""
 
     @property
     def written(self) -> int:
@@ -56,6 +58,21 @@ class WrittenTurn:
         """Why the others do not count, the unreadable ones first."""
         return (*self.unread, *(refusal for refusal in self.refusals if refusal is not None))
 
+    def joined(self, run: Sequence[tuple[Case, Refusal | None]], limit: int = MAX_CASES) -> WrittenTurn:
+        """The turn with the cases that running its text gave, at most `limit` in all; what tells of the text as a whole
+        is unread."""
+        room = max(0, limit - len(self.cases))
+        sites = [(case, refusal) for case, refusal in run if case.expected]
+        kept, over = sites[:room], sites[room:]
+        beyond = [Refusal(case.name, case.source, "too_many", f"more than {limit} cases in one turn") for case, _ in over]
+        return replace(
+            self,
+            cases=(*self.cases, *(case for case, _ in kept)),
+            refusals=(*self.refusals, *(refusal for _, refusal in kept)),
+            unread=(*self.unread, *(refusal for case, refusal in run if refusal and not case.expected), *beyond),
+            text="",
+        )
+
 
 Suite = tuple[WrittenTurn, ...]
 
@@ -74,27 +91,15 @@ def read_suite(problem: Problem, texts: Sequence[tuple[int, str]], limit: int = 
         if problem.kind == "stdio":
             reading = read_stdin_cases(tests.stdin[:limit], problem.tolerance)
         else:
-            reading = read_cases(
-                tests.source, problem.entry_point, problem.signature, limit=limit, helpers=problem.helpers
-            )
+            reading = read_cases(tests.source, problem.entry_point, problem.signature, limit=limit)
         over = max(0, len(tests.stdin) - limit)
         reading = _within(reading, min(room, MAX_TURN_BYTES))
         turn = _screened(problem, stage, reading, already)
-        room -= sum(_size(case) for case in turn.cases)
-        already += [identity(case, problem.signature) for case in turn.admitted]
-        turns.append(
-            replace(
-                turn,
-                dropped=tests.dropped + over,
-                critique=tests.critique,
-                salvaged=tests.salvaged + reading.salvaged,
-            )
-        )
+        room -= sum(len(case.arguments) for case in turn.cases)
+        already += [case.identity for case in turn.admitted]
+        dropped, salvaged = tests.dropped + over, tests.salvaged + reading.salvaged
+        turns.append(replace(turn, dropped=dropped, critique=tests.critique, salvaged=salvaged))
     return tuple(turns)
-
-
-def _size(case: Case) -> int:
-    return sum(map(len, case.calls))
 
 
 def _within(reading: Reading, room: int) -> Reading:
@@ -102,36 +107,18 @@ def _within(reading: Reading, room: int) -> Reading:
     kept: list[Case] = []
     refused = list(reading.refused)
     for case in reading.cases:
-        room -= _size(case)
+        room -= len(case.arguments)
         if room >= 0:
             kept.append(case)
         else:
-            refused.append(
-                Refusal(case.name, case.source, "budget", "the arguments of this turn's tests are too large")
-            )
+            detail = "the arguments of this turn's tests are too large"
+            refused.append(Refusal(case.name, case.source, "budget", detail))
     return replace(reading, cases=tuple(kept), refused=tuple(refused))
 
 
 def _screened(problem: Problem, stage: int, reading: Reading, already: Iterable[object]) -> WrittenTurn:
-    kept, refused = screen(problem, reading, already)
-    passed = {id(case) for case in kept}
-    flaws = iter(refused[len(reading.refused) :])
-    refusals = tuple(None if id(case) in passed else next(flaws) for case in reading.cases)
-    return WrittenTurn(stage, reading.cases, refusals, reading.refused)
-
-
-def screened_of(suite: Suite) -> tuple[Case, ...]:
-    """The cases that count so far, in order of appearance."""
-    return tuple(case for turn in suite for case in turn.admitted)
-
-
-def settled(suite: Suite, verdicts: Sequence[Refusal | None]) -> Suite:
-    """The suite with admission's word on each case of `screened_of(suite)`, in their order."""
-    word = iter(verdicts)
-    return tuple(
-        replace(turn, refusals=tuple(refusal if refusal is not None else next(word) for refusal in turn.refusals))
-        for turn in suite
-    )
+    refusals = tuple(screen(problem, reading, already))
+    return WrittenTurn(stage, reading.cases, refusals, reading.refused, text=reading.rest)
 
 
 def unread_suite(texts: Sequence[tuple[int, str]], reason: str, detail: str) -> Suite:

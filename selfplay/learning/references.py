@@ -11,9 +11,8 @@ from collections.abc import Mapping, Sequence
 from selfplay.cases.case import Verdict
 from selfplay.errors import Flaw, ProblemError
 from selfplay.game.problems import SETS, Problem
-from selfplay.judging.judge import Job, Judge
+from selfplay.judging.judge import Job, Judge, subject_of
 from selfplay.learning.ranks import Ranks
-from selfplay.reading import problem_cases
 
 _WHY: Mapping[Verdict, str] = {
     "failed": "does not give what `{test}` asks for",
@@ -39,9 +38,16 @@ def check_references(source: str, problems: Sequence[Problem], judge: Judge, ran
         return
     ranks = ranks or Ranks()
     mine = [p for p in problems if p.reference_solution is not None][ranks.rank :: ranks.size]
-    cases = [(*problem_cases(p, "baseline").cases, *problem_cases(p, "hidden").cases) for p in mine]
+    cases = [(*judge.own_cases(p), *judge.own_cases(p, "hidden")) for p in mine]
     jobs = [
-        Job(p.entry_point, (p.reference_solution or "",), own, p.imports, secret=(p.reference_solution or "",))
+        Job(
+            p.entry_point,
+            (p.reference_solution or "",),
+            own,
+            p.imports,
+            secret=(p.reference_solution or "",),
+            subject=subject_of(p, everything=True),
+        )
         for p, own in zip(mine, cases, strict=True)
     ]
     flaws = []

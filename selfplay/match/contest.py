@@ -17,13 +17,12 @@ from selfplay.errors import BadInput
 from selfplay.game.episode import Conversation
 from selfplay.game.problems import Problem
 from selfplay.game.rollout import Seat, converse
-from selfplay.judging.judge import Job, Judge
+from selfplay.judging.judge import Job, Judge, subject_of
 from selfplay.match.entrant import Clocked, Entrant
 from selfplay.match.evaluate import EVALUATION, Evaluator, Opponent
 from selfplay.match.examine import Submission, judged
 from selfplay.match.record import Chain, Match
 from selfplay.mutation.bank import MutantBank
-from selfplay.reading import problem_cases
 
 RESAMPLES = 4  # programs of one chain that are compared, the first among them
 _AGAIN = 1000  # numbers of the branches that sample a last stage again
@@ -124,8 +123,9 @@ def verdicts(
         Job(
             problem.entry_point,
             tuple(judge.desk.code(problem, text).source or "" for text in own),
-            (*problem_cases(problem, "baseline").cases, *problem_cases(problem, "hidden").cases),
+            (*judge.own_cases(problem), *judge.own_cases(problem, "hidden")),
             problem.imports,
+            subject=subject_of(problem, everything=True),
         )
         for problem, own in zip(problems, texts, strict=True)
     ]

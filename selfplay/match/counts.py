@@ -84,7 +84,7 @@ def _of_match(match: Match) -> Counts:
         "bug_catch_rate": _bugs_caught(suites),
     }
     counts = Counts(shares | _pass_rates(programs) | _empty(match), {"masked": exam.count("infra_error")})
-    own_cases = {case.key for case in match.baseline}
+    own_cases = {case.identity for case in match.baseline}
     chained = [_by_stage(suite, outcome, own_cases) for suite, outcome in zip(match.suites, suites, strict=True)]
     return merged([counts, *map(_of_suite, match.suites), *chained])
 
@@ -123,7 +123,7 @@ def _by_stage(suite: Suite, outcome: SuiteOutcome, own: Collection[object]) -> C
     plain: dict[str, int] = {}
     earlier: set[int] = set()
     for turn, told in zip(suite.turns, outcome.turns, strict=True):
-        valid = [(case.key, each) for case, each in zip(turn.cases, told.cases, strict=True) if each.valid]
+        valid = [(case.identity, each) for case, each in zip(turn.cases, told.cases, strict=True) if each.valid]
         kills = [{target for target, killed in enumerate(each.killed) if killed} for _, each in valid]
         plain |= {
             f"written/{turn.stage}": turn.written,
@@ -140,7 +140,7 @@ def _share(values: Sequence[float]) -> Share:
 
 
 def _of_suite(suite: Suite) -> Counts:
-    distinct, valid = len({case.key for case in suite.cases}), sum(map(sum, (t.valid for t in suite.turns)))
+    distinct, valid = len({case.identity for case in suite.cases}), sum(map(sum, (t.valid for t in suite.turns)))
     hits = {
         "validity": valid,
         "test_validity": valid,

@@ -17,7 +17,7 @@ from selfplay.game.players import Player
 from selfplay.game.problems import Problem
 from selfplay.game.prompts import Prompts
 from selfplay.game.rollout import Seat, Table, converse
-from selfplay.judging.judge import Job, Judge
+from selfplay.judging.judge import Job, Judge, subject_of
 from selfplay.match.examine import Submission, judged
 from selfplay.match.intervals import (
     Columns,
@@ -31,7 +31,6 @@ from selfplay.match.intervals import (
 from selfplay.match.record import KILLS, Chain, Match, Origin, Target
 from selfplay.mutation.bank import MutantBank
 from selfplay.mutation.operators import Family
-from selfplay.reading import problem_cases
 
 EVALUATION = -1  # the step number that keys an evaluation's random numbers
 OPPONENT = -2
@@ -133,9 +132,10 @@ class Evaluator:
         """The chains of each problem with whether their programs pass every baseline and hidden case."""
         jobs = []
         for problem, own in zip(problems, rows, strict=True):
-            cases = (*problem_cases(problem, "baseline").cases, *problem_cases(problem, "hidden").cases)
+            cases = (*self.judge.own_cases(problem), *self.judge.own_cases(problem, "hidden"))
             sources = tuple(chain.code.source or "" for chain in own)
-            jobs.append(Job(problem.entry_point, sources, cases, problem.imports))
+            subject = subject_of(problem, everything=True)
+            jobs.append(Job(problem.entry_point, sources, cases, problem.imports, subject=subject))
         return [
             tuple(
                 replace(chain, correct=bool(verdicts) and all(v == "passed" for v in verdicts))
@@ -158,7 +158,7 @@ def measured_of(match: Match) -> Measured:
         greedy=any(chain.correct for chain in match.chains if chain.greedy),
         written=suite.written,
         valid=sum(sum(turn.valid) for turn in suite.turns),
-        cases=tuple(case.key for case in suite.cases),
+        cases=tuple(case.identity for case in suite.cases),
         kills={origin: (sum(own), len(own)) for origin, own in killed.items()},
     )
 

@@ -14,13 +14,14 @@ from types import MappingProxyType
 
 from selfplay.cases.case import Case
 from selfplay.game.episode import Conversation, Group
+from selfplay.game.extract import Code
 from selfplay.game.phases import Step
 from selfplay.game.problems import Problem
-from selfplay.judging.judge import Job, Judge, Matrix
-from selfplay.judging.turns import WrittenTurn, screened_of, settled
+from selfplay.judging.judge import Job, Judge, Matrix, subject_of
+from selfplay.judging.turns import Suite as Written
+from selfplay.judging.turns import WrittenTurn
 from selfplay.match.record import Chain, Match, Suite, Target
 from selfplay.mutation.bank import MutantBank
-from selfplay.reading import problem_cases
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +69,20 @@ def examine(
 
 def judged(submissions: Sequence[Submission], step: Step, judge: Judge, asked: int) -> list[Match]:
     """One match per submission, without rewards."""
-    written = read_suites([(submission.problem, submission.suites) for submission in submissions], judge)
+    codes = [
+        [judge.desk.code(submission.problem, chain.turns[-1].text) for chain in submission.chains]
+        for submission in submissions
+    ]
+    written = read_suites(
+        [
+            (submission.problem, submission.suites, [code.source for code in own if code.source])
+            for submission, own in zip(submissions, codes, strict=True)
+        ],
+        judge,
+    )
     matches = [
-        _laid(submission, suites, step, judge, asked) for submission, suites in zip(submissions, written, strict=True)
+        _laid(submission, suites, own, step, judge, asked)
+        for submission, suites, own in zip(submissions, written, codes, strict=True)
     ]
     programs = [
         _job(match, [chain.code.source or "" for chain in (*match.chains, *_outside(match))], everything=True)
@@ -85,7 +97,12 @@ def judged(submissions: Sequence[Submission], step: Step, judge: Judge, asked: i
 
 
 def _laid(
-    submission: Submission, written: Sequence[tuple[WrittenTurn, ...]], step: Step, judge: Judge, asked: int
+    submission: Submission,
+    written: Sequence[tuple[WrittenTurn, ...]],
+    codes: Sequence[Code],
+    step: Step,
+    judge: Judge,
+    asked: int,
 ) -> Match:
     """A match before any program has run."""
     problem = submission.problem
@@ -94,16 +111,16 @@ def _laid(
         for conversation, reads, turns in zip(submission.suites, submission.reads, written, strict=True)
     )
     chains = tuple(
-        Chain(chain, judge.desk.code(problem, chain.turns[-1].text), advantages=(None,) * len(chain.turns))
-        for chain in submission.chains
+        Chain(chain, code, advantages=(None,) * len(chain.turns))
+        for chain, code in zip(submission.chains, codes, strict=True)
     )
-    baseline = problem_cases(problem, "baseline").cases
+    baseline = judge.own_cases(problem)
     admitted = (case for suite in suites for case in suite.admitted)
     cases: dict[object, Case] = {}
     lengths: list[int] = []
     for kind in (baseline, admitted, submission.replay, (case for suite in suites for case in suite.cases)):
         for case in kind:
-            cases.setdefault(case.key, case)
+            cases.setdefault(case.identity, case)
         lengths.append(len(cases))
     own, of_suites, counting, _ = lengths
     return Match(
@@ -134,10 +151,12 @@ def _job(match: Match, sources: Sequence[str], everything: bool = False) -> Job:
     owners: dict[object, list[int]] = {}
     for owner, cases in enumerate((match.baseline, *(suite.admitted for suite in match.suites), match.replay)):
         for case in cases:
-            owners.setdefault(case.key, []).append(owner)
-    asked = tuple(tuple(owners[case.key]) for case in counting)
+            owners.setdefault(case.identity, []).append(owner)
+    asked = tuple(tuple(owners[case.identity]) for case in counting)
     secret = tuple(target.source for target in match.targets if target.origin in ("paid", "kept"))
-    return Job(match.problem.entry_point, tuple(sources), counting, match.problem.imports, secret, after, asked)
+    problem = match.problem
+    subject = subject_of(problem)
+    return Job(problem.entry_point, tuple(sources), counting, problem.imports, secret, after, asked, subject)
 
 
 def _with_verdicts(match: Match, own: Matrix, wrong: Matrix) -> Match:
@@ -150,17 +169,12 @@ def _with_verdicts(match: Match, own: Matrix, wrong: Matrix) -> Match:
 
 
 def read_suites(
-    written: Sequence[tuple[Problem, Sequence[Conversation]]], judge: Judge
-) -> list[list[tuple[WrittenTurn, ...]]]:
-    """Read and admit the suites of many problems, the references run in one call of the box."""
-    read = [
-        [judge.desk.suite(problem, [(turn.stage, turn.text) for turn in suite.turns]) for suite in suites]
-        for problem, suites in written
-    ]
+    written: Sequence[tuple[Problem, Sequence[Conversation], Sequence[str]]], judge: Judge
+) -> list[list[Written]]:
+    """Read and admit the suites of many problems, the references run in one call of the box. Programs stand beside a problem:
+    where it has no reference, they say which assertions a test makes."""
     asked = [
-        (problem, [screened_of(suite) for suite in suites]) for (problem, _), suites in zip(written, read, strict=True)
+        (problem, [judge.desk.suite(problem, [(turn.stage, turn.text) for turn in suite.turns]) for suite in suites], codes)
+        for problem, suites, codes in written
     ]
-    return [
-        [settled(suite, admission.refusals) for suite, admission in zip(suites, own, strict=True)]
-        for suites, own in zip(read, judge.admit(asked), strict=True)
-    ]
+    return judge.settle(asked)

@@ -3,7 +3,7 @@
 Every field always has one type, what may be missing is null, and what depends on data stands in lists, so pandas and the
 `datasets` library load the file as it is. A turn's text is `text`, a program's `code`, a case's `source`. Turns that
 branches share (the frozen prefix) are written once: conversations are lists of numbers into `turns`, suites' cases numbers
-into `cases`. Log-probabilities keep every digit. A run can leave token ids and log-probabilities out, or keep no ledger;
+into `cases`, and what has to be run to judge a case again numbers into `texts`. Log-probabilities keep every digit. A run can leave token ids and log-probabilities out, or keep no ledger;
 what a record must look like is schema.py.
 """
 
@@ -23,7 +23,7 @@ from selfplay.judging.turns import WrittenTurn
 from selfplay.match.record import Chain, Match, Paid, Suite, Target
 from selfplay.match.schema import flaw_of
 
-SCHEMA = 2
+SCHEMA = 3
 Kept = Literal["full", "texts", "off"]
 NO_LEDGER = "--ledger off: no episode is kept, so this run cannot be scored again, nor its episodes be looked at"
 _TOKENS = ("prompt_ids", "ids", "logprobs")  # all that `texts` leaves out; no reward and no advantage is made of it
@@ -54,6 +54,7 @@ def records(matches: Sequence[Match], kept: Kept = "full") -> list[dict[str, Any
 def to_json(match: Match, tokens: bool = True) -> dict[str, Any]:
     """The match as an object of plain JSON values. Without `tokens` the lists of ids and log-probabilities are empty."""
     turns = Numbered()
+    texts = {text: number for number, text in enumerate(dict.fromkeys(case.text for case in match.cases if case.text))}
     return {
         "kind": "match",
         "schema": SCHEMA,
@@ -68,7 +69,8 @@ def to_json(match: Match, tokens: bool = True) -> dict[str, Any]:
         ],
         "suites": [_suite(suite, match, turns) for suite in match.suites],
         "turns": [_turn(turn) | ({} if tokens else {name: [] for name in _TOKENS}) for turn in turns.values],
-        "cases": [case_to_json(case) for case in match.cases],
+        "texts": [*texts],
+        "cases": [case_to_json(case) | {"text": texts.get(case.text, -1)} for case in match.cases],
         "own": match.own,
         "replayed": match.replayed,
         "programs": [list(row) for row in match.programs],
@@ -94,7 +96,8 @@ def from_json(record: Mapping[str, Any]) -> Match:
 
 def _match(record: Mapping[str, Any]) -> Match:
     turns = [_turn_of(turn) for turn in record["turns"]]
-    cases = tuple(case_from_json(case) for case in record["cases"])
+    texts = [*record["texts"], ""]  # -1: a literal case has none
+    cases = tuple(case_from_json(case | {"text": texts[case["text"]]}) for case in record["cases"])
     step = record["step"]
     outside = [_chain_of(chain, turns) for chain in record["outside"]]
     return Match(
@@ -245,12 +248,13 @@ def case_to_json(case: Case) -> dict[str, Any]:
         "name": case.name,
         "source": case.source,
         "arguments": case.arguments,
-        "further": list(case.further),
         "operator": case.operator,
         "expected": case.expected,
-        "view": list(case.view),
         "relative": case.tolerance[0],
         "absolute": case.tolerance[1],
+        "calls": list(case.calls),
+        "text": case.text,
+        "mark": case.mark,
     }
 
 
@@ -262,14 +266,15 @@ def case_from_json(record: Mapping[str, Any]) -> Case:
         record["arguments"],
         record["operator"],
         record["expected"],
-        tuple(record["view"]),
         (record["relative"], record["absolute"]),
-        tuple(record["further"]),
+        tuple(record["calls"]),
+        record["text"],
+        record["mark"],
     )
 
 
 def _suite(suite: Suite, match: Match, turns: Numbered) -> dict[str, Any]:
-    place = {case.key: number for number, case in enumerate(match.cases)}
+    place = {case.identity: number for number, case in enumerate(match.cases)}
     return {
         "turns": turns.of(suite.conversation),
         "reads": suite.reads,
@@ -282,7 +287,7 @@ def _suite(suite: Suite, match: Match, turns: Numbered) -> dict[str, Any]:
                 "salvaged": turn.salvaged,
                 "dropped": turn.dropped,
                 "cases": [
-                    {"case": place[case.key], "name": case.name, "source": case.source} | _reason(refusal)
+                    {"case": place[case.identity], "name": case.name, "source": case.source} | _reason(refusal)
                     for case, refusal in zip(turn.cases, turn.refusals, strict=True)
                 ],
                 "unread": [{"name": each.name, "source": each.source} | _reason(each) for each in turn.unread],

@@ -54,7 +54,7 @@ def figures(appearance: Appearance, ks: Sequence[int]) -> Figures:
     columns: dict[str, Columns] = {
         name: ([row[name][0] for row in rows], [row[name][1] for row in rows]) for name in names
     }
-    cases = [tuple(case.key for case in played.match.suites[0].cases) for played in appearance.played]
+    cases = [tuple(case.identity for case in played.match.suites[0].cases) for played in appearance.played]
     return Figures(appearance.name, columns, cases)
 
 
@@ -88,7 +88,7 @@ def _own(match: Match) -> Iterator[tuple[str, Counted]]:
     yield "average_test_pass_rate", (sum(shares), len(shares))
     faced = [match.on(match.programs[suite.reads], suite.admitted) for suite in match.suites]
     yield "failure_rate", (sum(v in _LOST for own in faced for v in own), sum(map(len, faced)))
-    cases = [case.key for suite in match.suites for case in suite.cases]
+    cases = [case.identity for suite in match.suites for case in suite.cases]
     yield "test_diversity", (len(set(cases)), len(cases))
 
 
@@ -110,7 +110,7 @@ def _suite(match: Match) -> Iterator[tuple[str, Counted]]:
     ):
         own = [killed[id(target)] for target in match.targets if target.origin == origin]
         yield name, (sum(own), len(own))
-    yield "distinct", (len({case.key for case in suite.cases}), suite.written)
+    yield "distinct", (len({case.identity for case in suite.cases}), suite.written)
     dead: set[int] = set()
     for turn in suite.turns:
         yield f"test_validity/stage-{turn.stage}", (sum(turn.valid), turn.written)

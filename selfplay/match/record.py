@@ -34,7 +34,7 @@ Paid = tuple[float | None, ...]
 
 def once(cases: Iterable[Case]) -> tuple[Case, ...]:
     """The cases without repetitions, in order of first appearance; of equal ones the last."""
-    return tuple({case.key: case for case in cases}.values())
+    return tuple({case.identity: case for case in cases}.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +162,8 @@ class Match:
 
     def each(self, row: Row, cases: Iterable[Case]) -> Row:
         """The verdicts of a row on the cases, None where one did not run."""
-        place = {case.key: number for number, case in enumerate(self.cases)}
-        return tuple(row[place[case.key]] if row else None for case in cases)
+        place = {case.identity: number for number, case in enumerate(self.cases)}
+        return tuple(row[place[case.identity]] if row else None for case in cases)
 
     def conversations(self, role: Role) -> tuple[Conversation, ...]:
         """The group's conversations of one role."""

@@ -122,14 +122,16 @@ RECORD: Mapping[str, Any] = {
             "name": "text",
             "source": "text",
             "arguments": "text",
-            "further": ["text"],
             "operator": "text",
             "expected": "text",
-            "view": ["text"],
             "relative": "number",
             "absolute": "number",
+            "calls": ["text"],
+            "text": "integer",
+            "mark": "text",
         }
     ],
+    "texts": ["text"],
     "own": "integer",
     "replayed": "integer",
     "programs": [["verdict or null"]],
@@ -205,6 +207,8 @@ def _unfit(record: Mapping[str, Any]) -> str:
         return f"replayed is {record['replayed']}, where {record['own']} of {cases} cases are the problem's own"
     if any(not 0 <= each["case"] < cases for turn in written for each in turn["cases"]):
         return f"a suite names a case beyond the {cases} that there are"
+    if any(not -1 <= case["text"] < len(record["texts"]) for case in record["cases"]):
+        return f"a case names a text beyond the {len(record['texts'])} that there are"
     told = (_conversation_flaw(each, record) for each in (*chains, *suites, *record["outside"]))
     return next(filter(None, told), "") or next(filter(None, (_suite_flaw(each, record) for each in suites)), "")
 

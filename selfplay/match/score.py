@@ -57,8 +57,8 @@ def suite_outcomes(match: Match) -> list[SuiteOutcome]:
     """What each suite's cases did to the match's wrong programs."""
     targets = list(match.wrong())
     by_baseline = tuple(any(verdict in KILLS for verdict in target[: match.own]) for target in targets)
-    place = {case.key: number for number, case in enumerate(match.cases)}
-    holders = Counter(key for suite in match.suites for key in {case.key for case in suite.cases})
+    place = {case.identity: number for number, case in enumerate(match.cases)}
+    holders = Counter(key for suite in match.suites for key in {case.identity for case in suite.cases})
     found: list[SuiteOutcome] = []
     for suite in match.suites:
         read = match.read(suite)
@@ -67,11 +67,11 @@ def suite_outcomes(match: Match) -> list[SuiteOutcome]:
         for turn in suite.turns:
             cases: list[CaseOutcome] = []
             for case, valid in zip(turn.cases, turn.valid, strict=True):
-                number = place[case.key]
+                number = place[case.identity]
                 killed = tuple(target[number] in KILLS for target in targets)
-                fresh, failed = case.key not in seen, _failed(read[number] if read else None)
-                cases.append(CaseOutcome(valid, fresh, killed, by_baseline, holders[case.key], failed))
-                seen.add(case.key)
+                fresh, failed = case.identity not in seen, _failed(read[number] if read else None)
+                cases.append(CaseOutcome(valid, fresh, killed, by_baseline, holders[case.identity], failed))
+                seen.add(case.identity)
             turns.append(TurnOutcome(turn.stage, tuple(cases), turn.written - len(turn.cases), match.asked))
         found.append(SuiteOutcome(tuple(turns), match.on(read, suite.cases)))
     return found

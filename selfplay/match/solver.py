@@ -17,6 +17,7 @@ from typing import Self
 
 from selfplay.box.local import LocalBox
 from selfplay.cases.case import Case
+from selfplay.cases.read import problem_cases
 from selfplay.errors import SelfplayError
 from selfplay.game.episode import Group
 from selfplay.game.extract import Code
@@ -32,7 +33,6 @@ from selfplay.match.entrant import Account, Clocked, Entrant, Spent
 from selfplay.match.examine import examine
 from selfplay.match.record import Match, once
 from selfplay.match.solution import Execution, Solution, SolutionTest
-from selfplay.reading import problem_cases
 
 SOLVING = -3  # the step number that keys the random numbers
 Heard = Callable[[Request, str, Completion], None]  # the request, its answer as text and as tokens
@@ -173,7 +173,7 @@ def _stage(match: Match, case: Case) -> int:
         turn.stage
         for suite in match.suites
         for turn in suite.turns
-        if any(each.key == case.key for each in turn.admitted)
+        if any(each.identity == case.identity for each in turn.admitted)
     )
 
 

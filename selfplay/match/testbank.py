@@ -125,7 +125,7 @@ def _strongest(match: Match, run: str) -> BankedSuite:
     chosen = small([own & frozenset(usable) for own in kills], [case.expected for case, _ in spellable])
     stages = first_stages(match)
     tests = tuple(
-        BankedTest(test, stages[case.key], tuple(sorted(kills[number])), run, case)
+        BankedTest(test, stages[case.identity], tuple(sorted(kills[number])), run, case)
         for number in chosen
         for case, test in (spellable[number],)
     )
@@ -164,14 +164,14 @@ def joined(known: BankedSuite, match: Match, run: str) -> BankedSuite:
     wrong, stages = [*wrong_of(match)], first_stages(match)
     programs = dict.fromkeys((*known.programs, *(one.source for one in wrong)))
     number = {source: place for place, source in enumerate(programs)}
-    tests = {one.case.key: one for one in known.tests}
+    tests = {one.case.identity: one for one in known.tests}
     for case, killed in zip(match.exam, kills_of(match, match.exam, wrong), strict=True):
         own = {number[wrong[place].source] for place in killed}
-        held, stage = tests.get(case.key), stages.get(case.key)  # what is replayed has none here: it is held
+        held, stage = tests.get(case.identity), stages.get(case.identity)  # what is replayed has none here: it is held
         if own and held is None and stage and (test := _spelled(case, match.problem)) is not None:
             held = BankedTest(test, stage, (), run, case, match.step.index)
         if own and held is not None:
-            tests[case.key] = replace(held, kills=tuple(sorted({*held.kills, *own})))
+            tests[case.identity] = replace(held, kills=tuple(sorted({*held.kills, *own})))
     return replace(
         known, tests=tuple(tests.values()), programs=tuple(programs), written=known.written + len(match.admitted)
     )
@@ -182,7 +182,7 @@ def first_stages(match: Match) -> dict[tuple[object, ...], int]:
     found: dict[tuple[object, ...], int] = {}
     for turn in (turn for suite in match.suites for turn in suite.turns):
         for case in turn.admitted:
-            found[case.key] = min(turn.stage, found.get(case.key, turn.stage))
+            found[case.identity] = min(turn.stage, found.get(case.identity, turn.stage))
     return found
 
 

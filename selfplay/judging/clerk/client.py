@@ -35,9 +35,8 @@ _BOOT = "import sys; sys.path[:] = sys.argv[2:]\nfrom selfplay.judging.clerk.ser
 
 _ALLOWED = {
     "selfplay.cases.case": {"Case", "Refusal"},
-    "selfplay.judging.admission": {"Admission"},
     "selfplay.judging.turns": {"WrittenTurn"},
-    "selfplay.reading.reader": {"Reading"},
+    "selfplay.cases.read": {"Reading"},
     "selfplay.game.extract.code": {"Code"},
 }
 

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from dataclasses import replace
 
-from selfplay.box.task import Execution, Limits
 from selfplay.cases.case import Case, Refusal
 from selfplay.cases.near import NEAR
+from selfplay.cases.read import Reading
 from selfplay.game.extract import Code
 from selfplay.game.problems import Problem
-from selfplay.judging.admission import Admission
+from selfplay.judging.admission import Beside
 from selfplay.judging.clerk.client import Clerk, GaveUp
-from selfplay.judging.clerk.duties import Ran, Row
+from selfplay.judging.clerk.duties import Ran, Row, Settled
 from selfplay.judging.turns import Suite, unread_suite
-from selfplay.reading import Reading
 
 MAX_CASES = 10_000  # of one file of tests
 
@@ -66,40 +66,29 @@ class Desk:
         except GaveUp as error:
             return Reading(refused=(Refusal("module", text[:200], error.reason, str(error)),))
 
-    def screened(self, problem: Problem, reading: Reading) -> tuple[tuple[Case, ...], tuple[Refusal, ...]]:
-        """What of a command line's tests may count, and what not."""
+    def screened(self, problem: Problem, reading: Reading) -> list[Refusal | None]:
+        """What of a command line's literal tests cannot count."""
         try:
             return self.clerk.do("screened", problem, reading)
         except GaveUp as error:
-            return (), (*reading.refused, *(_costly(case, error) for case in reading.cases))
-
-    def probes(self, problem: Problem, cases: Sequence[Case], limit: int) -> tuple[str, ...]:
-        """Inputs on which a reference shows what else it returns."""
-        try:
-            return self.clerk.do("probes", problem, tuple(cases), limit)
-        except GaveUp:
-            return ()
+            return [_costly(case, error) for case in reading.cases]
 
     def admission(
-        self,
-        problem: Problem,
-        suites: Sequence[tuple[Case, ...]],
-        ran: Ran | None,
-        limits: Limits,
-        share: float,
-        others: Sequence[Execution] = (),
-    ) -> list[Admission]:
-        """One admission per suite of a problem. `ran`: what the reference did, by call; `others`: on further inputs."""
-        own = None if ran is None else _only(ran, [case for cases in suites for case in cases])
+        self, problem: Problem, cases: Sequence[Case], refusals: Sequence[Refusal | None], beside: Beside
+    ) -> Settled:
+        """One suite's cases with their marks, and why those do not count that do not. Where they take too long together,
+        each is looked at by itself, and what is too costly alone is refused."""
         try:
-            return list(self.clerk.do("admission", problem, suites, own, limits, share, others))
+            return self.clerk.do("admission", problem, tuple(cases), tuple(refusals), beside)
         except GaveUp as error:
-            if sum(map(len, suites)) <= 1:
-                return [Admission(cases, tuple(_costly(case, error) for case in cases)) for cases in suites]
-        if len(suites) > 1:
-            return [each for cases in suites for each in self.admission(problem, [cases], ran, limits, share, others)]
-        alone = [self.admission(problem, [(case,)], ran, limits, share, others)[0] for case in suites[0]]
-        return [Admission(suites[0], tuple(each.refusals[0] for each in alone))]
+            if len(cases) <= 1:
+                return tuple(cases), tuple(known or _costly(case, error) for case, known in zip(cases, refusals, strict=True))
+        found: Settled = (), ()
+        for case, known in zip(cases, refusals, strict=True):
+            own = replace(beside, ran=_only(beside.ran, [case]))
+            one, word = self.admission(problem, [case], [known], own)
+            found = found[0] + one, found[1] + word
+        return found
 
     def verdicts(self, cases: Sequence[Case], programs: Sequence[tuple[str, Ran]]) -> list[tuple[Row, bool]]:
         """For each program, given as its source and what it did, its verdict on each case and whether it may keep
@@ -159,7 +148,7 @@ class Desk:
 
 def _only(ran: Ran, cases: Sequence[Case]) -> Ran:
     """What a program did on the calls of these cases."""
-    return {call: ran[call] for case in cases for call in case.calls}
+    return {case.arguments: ran[case.arguments] for case in cases if case.arguments in ran}
 
 
 def _gave_up(refusal: Refusal) -> bool:

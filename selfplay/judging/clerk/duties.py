@@ -8,25 +8,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from selfplay.box.task import Execution, Limits
+from selfplay.box.task import Execution
 from selfplay.cases.case import Case, Refusal, Verdict
-from selfplay.cases.compare import check
+from selfplay.cases.check import check
 from selfplay.cases.near import NEAR
 from selfplay.cases.near import near as near_outcomes
 from selfplay.cases.outcome import is_like, outcome_of, outcome_text
+from selfplay.cases.read import Reading, read_cases
+from selfplay.cases.steps import Steps
 from selfplay.game.extract import Code, extract_code
 from selfplay.game.problems import Problem
-from selfplay.judging.admission import Admission, admit, samples_of, screen
+from selfplay.judging.admission import Beside, admit, screen
 from selfplay.judging.entry import called_entry_point, called_functions
-from selfplay.judging.probes import probe_inputs
 from selfplay.judging.state import keeps_state
 from selfplay.judging.turns import Suite, read_suite
-from selfplay.reading import Reading, problem_cases, read_cases
 
-PROBED = 10_000  # characters of arguments that are varied
-PROBED_CASES = 20
 Ran = Mapping[str, Execution]  # what one program did, by the arguments of the call
 Row = tuple[Verdict, ...]
+Settled = tuple[tuple[Case, ...], tuple[Refusal | None, ...]]
 
 
 def code(problem: Problem, text: str) -> Code:
@@ -44,37 +43,25 @@ def tests(text: str, entry_point: str, signature: str, limit: int) -> Reading:
     return read_cases(text, entry_point, signature, limit=limit)
 
 
-def screened(problem: Problem, reading: Reading) -> tuple[tuple[Case, ...], tuple[Refusal, ...]]:
-    """What of a command line's tests may count, and what not: the reference, if there is one, is trusted."""
-    return screen(problem, reading, trust_reference=True)
+def screened(problem: Problem, reading: Reading) -> list[Refusal | None]:
+    """What of a command line's literal tests cannot count: the reference, if there is one, is trusted."""
+    return screen(problem, reading, trust=True)
 
 
-def admission(
-    problem: Problem,
-    suites: Sequence[Sequence[Case]],
-    ran: Ran | None,
-    limits: Limits,
-    share: float,
-    others: Sequence[Execution],
-) -> tuple[Admission, ...]:
-    """One admission per suite of a problem. `ran`: what the reference did; `others`: and on inputs that nobody asked."""
-    samples = samples_of([*others, *(ran or {}).values()])
-    return tuple(admit(problem, cases, ran, limits, share, samples) for cases in suites)
-
-
-def probes(problem: Problem, cases: Sequence[Case], limit: int) -> tuple[str, ...]:
-    """Inputs that a problem allows, near those of its own tests or, where it has none, of these cases."""
-    small = [case for case in problem_cases(problem).cases or cases if len(case.arguments) < PROBED]
-    return probe_inputs(problem, small[:PROBED_CASES], limit)
+def admission(problem: Problem, cases: Sequence[Case], refusals: Sequence[Refusal | None], beside: Beside) -> Settled:
+    """One suite's cases with their marks, and why those do not count that do not."""
+    return admit(problem, cases, refusals, beside)
 
 
 def verdicts(cases: Sequence[Case], programs: Sequence[tuple[str, Ran]]) -> tuple[tuple[Row, bool], ...]:
     """For each program, given as its source and what it did, its verdicts, and whether it may keep something from one
     call to the next: asked together, because a request costs as much as a comparison."""
-    return tuple(
-        (tuple(check(case, *(ran[call] for call in case.calls)) for case in cases), keeps_state(source))
-        for source, ran in programs
-    )
+    return tuple((_row(cases, ran), keeps_state(source)) for source, ran in programs)
+
+
+def _row(cases: Sequence[Case], ran: Ran) -> Row:
+    steps = Steps()  # a total: whoever answers so that it runs out fails what is left
+    return tuple(check(case, ran[case.arguments], steps) for case in cases)
 
 
 def state(source: str) -> bool:
@@ -110,5 +97,5 @@ def near(outcome: str, seed: str) -> tuple[str, ...]:
 
 DUTIES: dict[str, Callable[..., Any]] = {
     duty.__name__: duty
-    for duty in (code, suite, tests, screened, probes, admission, verdicts, state, called, entry_point, alike, near)
+    for duty in (code, suite, tests, screened, admission, verdicts, state, called, entry_point, alike, near)
 }

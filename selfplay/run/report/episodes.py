@@ -80,7 +80,7 @@ def entry(match: Match, number: int) -> dict[str, Any]:
 def view(match: Match) -> dict[str, Any]:
     """One match in full. Turns and cases are listed once; chains and suites hold their numbers."""
     turns = Numbered()
-    place = {case.key: number for number, case in enumerate(match.cases)}
+    place = {case.identity: number for number, case in enumerate(match.cases)}
     chains = [_chain(chain, turns) for chain in match.chains]
     outside = [_chain(chain, turns) for chain in (match.outside,) if chain is not None]
     return {
@@ -98,7 +98,7 @@ def view(match: Match) -> dict[str, Any]:
         "turns": [[turn.stage, shown(turn.text), int(turn.truncated)] for turn in turns.values],
         "cases": [shown(case.source) for case in match.cases],
         "own": match.own,
-        "counting": [place[case.key] for case in match.counting],
+        "counting": [place[case.identity] for case in match.counting],
         "programs": [_marks(row) for row in match.programs],
         "targets": [[target.origin, _marks(target.verdicts), shown(target.source)] for target in match.targets],
     }
@@ -133,7 +133,7 @@ def _suite(suite: Suite, turns: Numbered, place: dict[tuple[object, ...], int]) 
 def _tests(turn: WrittenTurn, place: dict[tuple[object, ...], int]) -> list[list[Any]]:
     """Of each test its case (-1: none was read), its text, and why it does not count (empty where it does)."""
     read = [
-        [place[case.key], shown(case.source), shown(refusal.detail or refusal.reason) if refusal else ""]
+        [place[case.identity], shown(case.source), shown(refusal.detail or refusal.reason) if refusal else ""]
         for case, refusal in zip(turn.cases, turn.refusals, strict=True)
     ]
     return read + [[-1, shown(each.source), shown(each.detail or each.reason)] for each in turn.unread]

@@ -38,9 +38,9 @@ class Tallies:
         )
 
     def _kills(self, match: Match) -> None:
-        wrong, place = list(match.wrong()), {case.key: number for number, case in enumerate(match.cases)}
+        wrong, place = list(match.wrong()), {case.identity: number for number, case in enumerate(match.cases)}
         for case in match.exam:
-            verdicts = [row[place[case.key]] for row in wrong]
+            verdicts = [row[place[case.identity]] for row in wrong]
             test = (match.problem.id, case.source)
             self.faced[test] += sum(verdict is not None for verdict in verdicts)
             self.kills[test] += sum(verdict in KILLS for verdict in verdicts)
