@@ -1,7 +1,7 @@
 """What one call did, as data: the value or the exception, what it printed, and its arguments where it changed them.
 
-As text it is a line of JSON: {"v": tree} or {"x": [names], "m": message}, with "p" (printed) and "c" (arguments after the
-call) only where there is something to say. Trees are those of values.py.
+As text it is a line of JSON: {"v": tree} or {"x": [names], "m": message}, with "a" (an exception's arguments and attributes),
+"p" (printed) and "c" (the call's arguments afterwards) only where there is something to say. Trees are those of values.py.
 """
 
 from __future__ import annotations
@@ -29,11 +29,14 @@ class Outcome:
     message: str = ""
     printed: str = ""
     changed: Tree | None = None
+    details: Tree | None = None  # of an exception: a tuple of its arguments and a dictionary of its public attributes
 
 
 def outcome_text(outcome: Outcome) -> str:
     """The one text of an outcome."""
     said: dict[str, Any] = {"x": [*outcome.raised], "m": outcome.message} if outcome.raised else {"v": outcome.value}
+    if outcome.details is not None:
+        said["a"] = outcome.details
     if outcome.printed:
         said["p"] = outcome.printed
     if outcome.changed is not None:
@@ -53,13 +56,13 @@ def outcome_of(text: str, *, nodes: int = MAX_NODES, size: int = MAX_BYTES) -> O
     if said is not None or len(objects) != 1:
         raise ValueError("an outcome is one JSON object")
     said = objects[0]
-    if set(said) - {"p", "c"} not in ({"v"}, {"x", "m"}):
+    if set(said) - {"p", "c"} not in ({"v"}, {"x", "m"}, {"x", "m", "a"}):
         raise ValueError(f"an outcome has a value or an exception, not {json.dumps(sorted(said))[:100]}")
-    checked(said.get("v"), said.get("c"), nodes=nodes)
+    checked(said.get("v"), said.get("c"), said.get("a"), nodes=nodes)
     raised, message, printed = said.get("x", []), said.get("m", ""), said.get("p", "")
     if type(message) is not str or type(printed) is not str or ("x" in said and not _are_names(raised)):
         raise ValueError("an outcome's exception, message or printed text is none")
-    return Outcome(said.get("v"), tuple(raised), message, printed, said.get("c"))
+    return Outcome(said.get("v"), tuple(raised), message, printed, said.get("c"), said.get("a"))
 
 
 def _are_names(names: object) -> bool:
@@ -71,10 +74,20 @@ def _are_names(names: object) -> bool:
 def is_like(outcome: Outcome, reference: Outcome) -> bool:
     """Whether an outcome counts as what the reference did.
 
-    Of an exception only its classes count; what the reference does not print or change, another may.
+    Of an exception its classes count and what it holds but words; what the reference does not print or change, another may.
     """
     if outcome.raised != reference.raised or (not reference.raised and not alike(outcome.value, reference.value)):
+        return False
+    if reference.raised and not alike(_attributes(outcome), _attributes(reference)):
         return False
     if reference.printed and outcome.printed != reference.printed:
         return False
     return reference.changed is None or (outcome.changed is not None and alike(outcome.changed, reference.changed))
+
+
+def _attributes(outcome: Outcome) -> Tree:
+    """The public attributes of an exception that are no text, by name."""
+    match outcome.details:
+        case ["t", _, ["d", *pairs]]:
+            return ["d", *sorted((pair for pair in pairs if type(pair[1]) is not str), key=dump)]
+    return ["d"]
