@@ -9,6 +9,7 @@ else is an array whose first item is a tag. Nothing is ever pickled or evaluated
     ["C",[k,v],...] Counter   ["O",[k,v],...] OrderedDict   ["dd",[k,v],...] defaultdict (its factory does not cross)
     ["D","1.50"] Decimal      ["F","-1/3"] Fraction         ["date",iso]  ["datetime",iso]  ["time",iso]
     ["delta",days,seconds,microseconds]                     ["h","Stack",3] ["u","operator.add"] ["y","lambda x: x"]
+    ["e","ValueError",message] in the place of an iterator's last item: it ended with an error
     ["o","type name"] anything else: it equals nothing, so it can only fail or be seen to be an object.
 
 An instance by handle (h), a listed function (u) and a lambda (y) are written and read by `objects`, which the caller

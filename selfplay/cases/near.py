@@ -17,7 +17,7 @@ import datetime as dt
 import math
 import random
 from collections.abc import Iterable, Iterator
-from itertools import chain, islice
+from itertools import chain
 from typing import Any
 
 from selfplay.cases.alike import alike
@@ -125,6 +125,10 @@ def _with_items(tree: Tree, items: list[Tree]) -> Tree:
     return [*tree[: len(tree) - len(held)], *items]
 
 
+def _items(tree: Tree) -> list[Tree]:
+    return [item for item in items_of(tree) if tag_of(item) != "e"]  # not how an iterator ended
+
+
 def _coarse(tree: Tree, rng: random.Random) -> Iterator[Tree]:
     tag = tag_of(tree)
     if type(tree) is bool:
@@ -133,7 +137,7 @@ def _coarse(tree: Tree, rng: random.Random) -> Iterator[Tree]:
         yield from ("" if tree else "a", rng.choice((tree[::-1], tree + tree, tree.swapcase())), None)
         yield from (tree[1:], tree + "a", f" {tree}", tree[:-1])
     elif tag in _HOLDING:
-        items, extra = items_of(tree), [["987654321", 1] if tag in PAIRS else 987654321]
+        items, extra = _items(tree), [["987654321", 1] if tag in PAIRS else 987654321]
         yield from (
             _with_items(tree, [] if items else extra),
             _with_items(tree, rng.choice((items[::-1], items[1:]))),
@@ -178,10 +182,10 @@ def _drawn(tree: Tree, rng: random.Random, depth: int = 0) -> Tree:
         scale = max(50.0, 4 * min(abs(value), 1e300)) if math.isfinite(value) else 50.0
         return ["f", repr(rng.uniform(-scale, scale))]
     if tag in _HOLDING and depth < 4:
-        items = list(islice(items_of(tree), PLACES))
+        items = _items(tree)[:PLACES]
         if tag in PAIRS:
             return [tag, *([key, _drawn(item, rng, depth + 1)] for key, item in items if rng.random() < 0.7)]
-        count = len(items_of(tree)) if tag == "n" else rng.randint(0, len(items) + 3)
+        count = len(_items(tree)) if tag == "n" else rng.randint(0, len(items) + 3)
         return _with_items(tree, [_drawn(rng.choice(items or [0]), rng, depth + 1) for _ in range(count)])
     if tag in ("b", "B"):
         return [tag, _drawn(bytes.fromhex(tree[1]).decode("latin-1"), rng).encode("latin-1").hex()]
@@ -202,7 +206,7 @@ def _leaf(tree: Tree, rng: random.Random) -> Tree:
     if value is not None or tag in _MOVING:
         return _moved(tree, rng.choice((1, -1, 2)))
     if tag in _HOLDING:
-        items = list(items_of(tree)) or ([["a", 0]] if tag in PAIRS else [rng.choice((None, "a", 1))])
+        items = list(_items(tree)) or ([["a", 0]] if tag in PAIRS else [rng.choice((None, "a", 1))])
         place = rng.randrange(len(items))
         items[place] = [items[place][0], _leaf(items[place][1], rng)] if tag in PAIRS else _leaf(items[place], rng)
         return _with_items(tree, items)

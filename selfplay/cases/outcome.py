@@ -1,7 +1,7 @@
 """What one call did, as data: the value or the exception, what it printed, and its arguments where it changed them.
 
-As text it is a line of JSON: {"v": tree} or {"x": [names], "m": message}, with "a" (what the exception holds), "p" (printed)
-and "c" (arguments after the call) only where there is something to say. Trees are those of values.py.
+As text it is a line of JSON: {"v": tree} or {"x": [names], "m": message}, with "a" (an exception's arguments and attributes),
+"p" (printed) and "c" (the call's arguments afterwards) only where there is something to say. Trees are those of values.py.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MAX_NAME = 100
 class Outcome:
     """`raised`: the names of the exception's classes, most derived first; empty where the call returned `value`.
 
-    `held`: of an exception its arguments and public attributes, where they are data. `changed`: all arguments after the call, in the form in which they were given to it; None where it changed none.
+    `changed`: all arguments after the call, in the form in which they were given to it; None where it changed none.
     """
 
     value: Tree | None = None
@@ -29,14 +29,14 @@ class Outcome:
     message: str = ""
     printed: str = ""
     changed: Tree | None = None
-    held: Tree | None = None
+    details: Tree | None = None  # of an exception: a tuple of its arguments and a dictionary of its public attributes
 
 
 def outcome_text(outcome: Outcome) -> str:
     """The one text of an outcome."""
     said: dict[str, Any] = {"x": [*outcome.raised], "m": outcome.message} if outcome.raised else {"v": outcome.value}
-    if outcome.held is not None:
-        said["a"] = outcome.held
+    if outcome.details is not None:
+        said["a"] = outcome.details
     if outcome.printed:
         said["p"] = outcome.printed
     if outcome.changed is not None:
@@ -74,10 +74,20 @@ def _are_names(names: object) -> bool:
 def is_like(outcome: Outcome, reference: Outcome) -> bool:
     """Whether an outcome counts as what the reference did.
 
-    Of an exception only its classes count; what the reference does not print or change, another may.
+    Of an exception its classes count and what it holds but words; what the reference does not print or change, another may.
     """
     if outcome.raised != reference.raised or (not reference.raised and not alike(outcome.value, reference.value)):
+        return False
+    if reference.raised and not alike(_attributes(outcome), _attributes(reference)):
         return False
     if reference.printed and outcome.printed != reference.printed:
         return False
     return reference.changed is None or (outcome.changed is not None and alike(outcome.changed, reference.changed))
+
+
+def _attributes(outcome: Outcome) -> Tree:
+    """The public attributes of an exception that are no text, by name."""
+    match outcome.details:
+        case ["t", _, ["d", *pairs]]:
+            return ["d", *sorted((pair for pair in pairs if type(pair[1]) is not str), key=dump)]
+    return ["d"]

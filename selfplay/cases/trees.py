@@ -109,8 +109,10 @@ class _Checker:
         if depth <= 0:
             raise ValueError(f"text is nested more than {MAX_DEPTH} deep")
         tag = tree[0] if tree and type(tree[0]) is str else None
-        if tag in ("l", "t", "s", "z", "g"):
+        if tag in ("l", "t", "s", "z"):
             self._items(tree[1:], depth)
+        elif tag == "g":
+            self._items(_items_of_iterator(tree), depth)
         elif tag in ("d", "C", "O", "dd"):
             self._pairs(tree, depth)
         elif tag == "n":
@@ -131,6 +133,13 @@ class _Checker:
                 raise _refuse("a dictionary entry that is no pair")
             self.check(pair[0], depth - 1)
             self.check(pair[1], depth - 1)
+
+
+def _items_of_iterator(tree: Tree) -> list[Tree]:
+    match tree:
+        case [_, *items, ["e", str(), str()]]:
+            return items
+    return tree[1:]
 
 
 def _items_of_named(tree: Tree) -> list[Tree]:

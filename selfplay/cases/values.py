@@ -16,6 +16,7 @@ building an object of the other side's choosing:
     date(2024, 1, 31)      ["date","2024-01-31"]                timedelta(1, 2, 3)   ["delta",1,2,3]
     datetime, time         ["datetime",iso] ["time",iso]        an instance by handle            ["h","Stack",3]
     operator.add           ["u","operator.add"]                 lambda x: x + 1      ["y","lambda x: x + 1"]
+    an iterator that raised at its end                          ["g",1,["e","ValueError","its message"]]
 
 Items of sets are sorted by their own text, dictionaries keep their order, other subclasses (IntEnum) are reduced to
 their base by the base's own methods, never by ones that the subclass may override. `load` reads text of any origin and

@@ -108,6 +108,8 @@ def test_these_are_not(a: object, b: object) -> None:
         ('["l",["d",[1,["o","x"]]]]', '["l",["d",[1,["o","x"]]]]', False),
         ('["l","o"]', '["l","o"]', True),
         ('["l",["g"]]', '["l",["g"]]', True),
+        ('["g",["e","E","a"]]', '["g",["e","E","b"]]', True),
+        ('["g",["e","E","a"]]', '["g",["e","F","a"]]', False),
     ],
 )
 def test_what_only_the_box_has(a: str, b: str, expected: bool) -> None:

@@ -78,6 +78,7 @@ def test_the_standard_library_s_values_are_spelled_by_their_classes(value: Any, 
     ("text", "spelled"),
     [
         ('["g",1,2]', "iter([1, 2])"),
+        ('["g",1,["e","E","m"]]', "iter([1, <raises E>])"),
         ('["h","Stack",3]', "<Stack 3>"),
         ('["u","operator.add"]', "operator.add"),
         ('["y","lambda x: x + 1"]', "(lambda x: x + 1)"),

@@ -34,6 +34,8 @@ TREES = [
     *map(load, map(encode, VALUES)),
     ["g"],
     ["g", 1, 2],
+    ["g", 1, ["e", "E", ""]],
+    ["g", ["e", "E", ""]],
     ["h", "Stack", 1],
     ["u", "len"],
     ["y", "lambda: 1"],

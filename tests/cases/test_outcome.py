@@ -9,7 +9,14 @@ import pytest
 from selfplay.cases.outcome import Outcome, is_like, outcome_of, outcome_text
 
 KEY_ERROR = ("KeyError", "LookupError", "Exception", "BaseException")
+
+
+def _failed(attributes: str) -> Outcome:
+    return Outcome(raised=("Bad", "Exception"), details=["t", ["t", "words"], json.loads(attributes)])
+
+
 OUTCOMES = {
+    '{"x":["Bad","Exception"],"m":"","a":["t",["t","words"],["d",["code",1]]]}': _failed('["d",["code",1]]'),
     '{"v":null}': Outcome(),
     '{"v":["l",1]}': Outcome(["l", 1]),
     '{"v":1,"p":"a\\n"}': Outcome(1, printed="a\n"),
@@ -36,6 +43,8 @@ def test_an_outcome_has_one_text_and_comes_back(text: str) -> None:
         '{"p":"a"}',
         '{"v":1,"x":["E"],"m":""}',
         '{"x":["E"]}',
+        '{"v":1,"a":["t"]}',
+        '{"x":["E"],"m":"","a":["x"]}',
         '{"x":[],"m":""}',
         '{"x":"E","m":""}',
         '{"x":[1],"m":""}',
@@ -75,6 +84,9 @@ def test_text_of_another_origin_is_checked(text: str) -> None:
         (Outcome(raised=KEY_ERROR, message="a"), Outcome(raised=KEY_ERROR, message="b"), True),
         (Outcome(raised=KEY_ERROR[1:]), Outcome(raised=KEY_ERROR), False),
         (Outcome(raised=KEY_ERROR), Outcome(), False),
+        (_failed('["d",["code",1],["text","a"]]'), _failed('["d",["text","b"],["code",["f","1.0"]]]'), True),
+        (_failed('["d",["code",1]]'), _failed('["d",["code",2]]'), False),
+        (_failed('["d"]'), _failed('["d",["code",2]]'), False),
         (Outcome(), Outcome(raised=KEY_ERROR), False),
     ],
 )

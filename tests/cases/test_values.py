@@ -68,7 +68,10 @@ def test_a_number_of_too_many_digits_names_the_limit(value: Any, limit: str) -> 
         encode(value)
 
 
-@pytest.mark.parametrize("text", ['["g",1,["l",2]]', '["h","Stack",3]', '["u","operator.add"]', '["y","lambda x: x"]'])
+@pytest.mark.parametrize(
+    "text",
+    ['["g",1,["l",2]]', '["g",1,["e","E","m"]]', '["h","Stack",3]', '["u","operator.add"]', '["y","lambda x: x"]'],
+)
 def test_what_only_the_box_has_is_checked_in_its_form(text: str) -> None:
     assert dump(load(text)) == text
 
@@ -196,6 +199,9 @@ def test_a_cycle_hits_the_depth_limit() -> None:
         '["delta",1,86400,0]',
         '["delta",1,2]',
         '["h","Stack",-1]',
+        '["g",["e","E","m"],1]',
+        '["l",["e","E","m"]]',
+        '["g",["e","E"]]',
         '["h","Stack"]',
         '["u",1]',
         '["y","x","y"]',
