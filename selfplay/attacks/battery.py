@@ -7,7 +7,7 @@ not are *deviations*. Left out: running attacks at once (they share one scene, a
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from selfplay.attacks import weak
@@ -20,12 +20,12 @@ from selfplay.box.local import LocalBox
 from selfplay.box.task import Box, Limits
 from selfplay.box.task import Task as BoxTask
 from selfplay.cases.case import Case
+from selfplay.cases.read import read_stdin_cases
 from selfplay.cases.values import decode
 from selfplay.game.problems import StdinTest
 from selfplay.judging.admission import screen
-from selfplay.judging.judge import Judge
-from selfplay.judging.turns import MAX_CASES
-from selfplay.reading import Reading, read_cases, read_stdin_cases
+from selfplay.judging.judge import Job, Judge, subject_of
+from selfplay.judging.turns import MAX_CASES, WrittenTurn
 
 READING = 5.0  # CPU seconds that reading, screening and admitting one attack's tests may take
 LIMITS = Limits(cpu_seconds=1.0)
@@ -88,22 +88,33 @@ def _outcome(attack: Any_, bench: Bench) -> Outcome:
 # ---- against the sandbox under test: (what happened, the deviation if any) ----
 
 
-def _cases(task: Task) -> Reading:
+def _written(task: Task, judge: Judge) -> WrittenTurn:
+    """The task's tests as one turn, with the reference's word on each case."""
+    problem = task.problem
     if isinstance(task.tests, StdinTest):
-        return read_stdin_cases([task.tests])
-    return read_cases(task.tests, task.problem.entry_point, task.problem.signature, limit=MAX_CASES)
+        reading = read_stdin_cases([task.tests])
+    else:
+        reading = judge.desk.tests(task.tests, problem.entry_point, problem.signature, MAX_CASES)
+    turn = WrittenTurn(5, reading.cases, tuple(screen(problem, reading)), reading.refused, text=reading.rest)
+    [[(turn,)]] = judge.settle([(problem, [(turn,)], ())])
+    return turn
 
 
 def _admitted(task: Task, judge: Judge) -> tuple[tuple[Case, ...], int]:
     """The cases that count, and how many were written."""
-    reading = _cases(task)
-    kept, _ = screen(task.problem, reading)
-    return judge.admit([(task.problem, [kept])])[0][0].admitted, reading.written
+    turn = _written(task, judge)
+    return turn.admitted, turn.written
+
+
+def _matrix(task: Task, programs: Sequence[str], cases: Sequence[Case], judge: Judge) -> tuple[tuple[str, ...], ...]:
+    subject = subject_of(task.problem)
+    job = Job(task.problem.entry_point, tuple(programs), tuple(cases), task.problem.imports, subject=subject)
+    return judge.matrices([job])[0].verdicts
 
 
 def _verdicts(program: str, task: Task, judge: Judge) -> tuple[str, ...]:
     cases, _ = _admitted(task, judge)
-    return judge.matrix(task.problem.entry_point, [program], cases).verdicts[0]
+    return _matrix(task, [program], cases, judge)[0]
 
 
 def _wrong(attack: Wrong, bench: Bench) -> tuple[str, str]:
@@ -160,12 +171,13 @@ def _cheat(attack: Cheat, bench: Bench) -> tuple[str, str]:
 
 
 def _all_pass(program: str, task: Task, cases: tuple[Case, ...], judge: Judge) -> bool:
-    return set(judge.matrix(task.problem.entry_point, [program], cases).verdicts[0]) == {"passed"}
+    return set(_matrix(task, [program], cases, judge)[0]) == {"passed"}
 
 
 def _readable(cases: tuple[Case, ...]) -> str:
     for case in cases:
-        decode(case.arguments)  # what is admitted can be played back
+        if case.literal and case.operator != "stdout":
+            decode(case.arguments)  # what is admitted can be played back
     return ""
 
 
@@ -177,7 +189,7 @@ def _control(attack: Control, bench: Bench) -> tuple[str, str]:
     if not cases:
         return f"0 of {written} admitted", ""
     programs = [attack.program, *filter(None, [attack.fails])]
-    verdicts, *wrong = bench.judge.matrix(attack.task.problem.entry_point, programs, cases).verdicts
+    verdicts, *wrong = _matrix(attack.task, programs, cases, bench.judge)
     said = f"{verdicts.count('passed')} of {len(cases)} passed"
     if verdicts != (attack.verdicts or ("passed",) * len(cases)):
         return said, f"judged {verdicts}"
