@@ -22,6 +22,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from selfplay.box.task import Limits
+from selfplay.box.tiers import tier_of
 from selfplay.box.wire import ORDER, Ending, frames
 from selfplay.box.zygotes import BoxUnavailable, Zygote
 
@@ -93,7 +94,11 @@ class Talker:
         """The zygote for some packages, for tests with a seed of hashes or for programs. Raises BoxUnavailable."""
         if key not in self._zygotes:
             imports, hashes, _ = key
-            self._zygotes[key] = Zygote(imports, self.jail, hashes)
+            found = Zygote(imports, self.jail, hashes)
+            if self.jail and not tier_of(found.hello, self.jail).reaches("jailed"):
+                found.close()
+                raise BoxUnavailable("tests run only behind all walls, and these do not all stand here")
+            self._zygotes[key] = found
         return self._zygotes[key]
 
     def drop(self, key: Key) -> None:

@@ -294,7 +294,8 @@ class Judge:
             sure = problem.reference_solution is not None
             literal = [replace(case, mark=ALL) if sure and is_exact(case) else case for case in reading.cases]
             sites = self._sites(problem, reading.rest, None, trust=True) if reading.rest else []
-            self._own[key] = (*literal, *(case for case, refusal in sites if refusal is None))
+            kept = (case for case, refusal in sites if refusal is None or refusal.reason == "reference")
+            self._own[key] = (*literal, *kept)  # one that the reference fails shows it to who checks references
         return self._own[key]
 
     def settle(self, asked: Sequence[Asked], trust: bool = False, limit: int = MAX_CASES) -> list[list[Suite]]:

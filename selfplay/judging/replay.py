@@ -101,10 +101,13 @@ Answer = Callable[[str], str]
 
 
 class Replay:
-    """Runs texts of tests. `seed` draws the near outcomes. Serves one thread."""
+    """Runs texts of tests. `seed` draws the near outcomes; `cloud` has programs perform elsewhere. Serves one thread."""
 
-    def __init__(self, talker: Talker, desk: Desk, limits: Limits, seed: int = 0) -> None:
+    def __init__(
+        self, talker: Talker, desk: Desk, limits: Limits, seed: int = 0, cloud: Callable[..., Actor] | None = None
+    ) -> None:
         self.talker, self.desk, self.limits, self.seed = talker, desk, limits, seed
+        self.actor: Callable[..., Actor] = cloud or (lambda subject, source: Actor(self, subject, source))
 
     # ---- one run ----
 
@@ -222,23 +225,23 @@ class Replay:
     def before(self, script: Script, subject: Subject, source: str) -> Performance:
         """The text before one program. Raises Stopped where the sandbox failed."""
         reference = Actor(self, subject, subject.reference or "", beside=True)
-        with Actor(self, subject, source) as program, reference:
+        with self.actor(subject, source) as program, reference:
             try:
                 interface = program.load()
             except NotLoaded as error:
-                names: Verdict = "not_collected"
-                return Performance(
-                    dict.fromkeys(script.story.sites, names), dict.fromkeys(script.story.tests, names), False, str(error)
-                )
+                return Performance(otherwise="not_collected", why=str(error))
             trial = Trial(self, script, subject, program, reference)
             errors = {name: own for name, own in interface.items() if own[0] == script.interface.get(name, [""])[0] == "error"}
             trial.interface = {**script.interface, **errors}  # what its exceptions derive from is the program's own
-            return trial.performance()
+            try:
+                return trial.performance()
+            except NotLoaded as error:
+                return Performance(otherwise="not_collected", why=str(error))
 
 
     def alone(self, subject: Subject, text: str, source: str) -> Story | None:
         """The text on a program's own outcomes, as under pytest; None where the program does not load. Raises Unusable."""
-        with Actor(self, subject, source) as program:
+        with self.actor(subject, source) as program:
             try:
                 interface = program.load()
             except NotLoaded:
@@ -286,6 +289,9 @@ class Actor:
         if said[:1] != b"L":
             raise NotLoaded(_why(said[1:]))
         return json.loads(said[1:])
+
+    def prepare(self, operations: Sequence[str]) -> None:
+        """These will be asked, whatever the outcomes are; here each is performed when it is."""
 
     def ask(self, operation: str) -> str:
         """The outcome of an operation, as text. Raises Stopped where there is none."""
@@ -411,6 +417,7 @@ class Trial:
         """Asks the program what the script asks, as far as it may know it."""
         story = self.script.story
         stateful = self.script.stateful
+        self.program.prepare([operation for operation in story.operations if operation in self.script.free])
         for operation, place, right in zip(
             story.operations, places(story.operations, stateful), story.outcomes, strict=True
         ):

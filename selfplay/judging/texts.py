@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from selfplay.box.talk import Talker
 from selfplay.box.task import Box, Limits
@@ -19,6 +20,7 @@ from selfplay.cases.calls import call_text, normal_call
 from selfplay.cases.case import Case, Refusal
 from selfplay.cases.values import rebuild
 from selfplay.judging.clerk import Desk
+from selfplay.judging.cloud import CloudActor, check_reach
 from selfplay.judging.replay import NotLoaded, Performance, Replay, Stopped, Subject, Unusable, places, told_alone
 from selfplay.judging.script import END, Script, Story, Told, outcome_said, raised, spelled
 
@@ -34,7 +36,8 @@ class Texts:
     def __init__(self, box: Box, desk: Desk, limits: Limits, seed: int = 0) -> None:
         self.box = box
         self._talker = Talker(jail=box.tier != "unjailed")
-        self._replay = Replay(self._talker, desk, limits, seed)
+        cloud = partial(CloudActor, box, limits) if box.tier == "e2b" else None
+        self._replay = Replay(self._talker, desk, limits, seed, cloud)
         self._scripts: OrderedDict[tuple[Subject, str], Script | Unusable] = OrderedDict()
 
     def script(self, subject: Subject, text: str) -> Script:
@@ -54,7 +57,10 @@ class Texts:
         if self.box.tier not in ("jailed", "e2b", "unjailed"):
             return Unusable("no_jail", f"a test that is no literal runs only behind all walls, and the tier here is {self.box.tier}")
         try:
-            return self._replay.script(subject, text)
+            script = self._replay.script(subject, text)
+            if self.box.tier == "e2b":
+                check_reach(script)
+            return script
         except Unusable as error:
             return error
         except NotLoaded as error:

@@ -78,8 +78,9 @@ def _wrong_references(baseline: Mapping[Problem, Sequence[Case]], judge: Judge) 
         if problem.reference_solution is not None
     }
     jobs = [
-        Job(p.entry_point, (p.reference_solution or "",), own, p.imports, secret=(p.reference_solution or "",))
+        Job(p.entry_point, (source,), own, p.imports, secret=(source,), subject=subject_of(p, everything=True))
         for p, own in cases.items()
+        for source in (p.reference_solution or "",)
     ]
     flaws: dict[Problem, Flaw] = {}
     for (problem, own), matrix in zip(cases.items(), judge.matrices(jobs), strict=True):
