@@ -28,6 +28,7 @@ from selfplay.game.problems import Problem
 from selfplay.judging.admission import Admission
 from selfplay.judging.clerk import Desk, shared_desk
 from selfplay.judging.state import is_plain
+from selfplay.printing import printable
 
 _log = logging.getLogger(__name__)
 
@@ -286,9 +287,9 @@ def _story(execution: Execution) -> tuple[str, ...]:
 
 def _warn(task: Task, case: int, first: Sequence[tuple[str, ...]], again: Sequence[tuple[str, ...]]) -> None:
     _log.warning(
-        "a program did two things with one input (%s, then %s); input %.200s; program:\n%.2000s",
+        "a program did two things with one input (%s, then %s); input %s; program:\n%s",
         first[case][0],
         again[case][0],
-        task.inputs[case],
-        task.source,
+        printable(task.inputs[case][:200]),
+        printable(task.source[:2000]),
     )

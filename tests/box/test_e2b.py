@@ -28,6 +28,7 @@ from e2b_server import Action, E2BServer
 from selfplay import judge as judge_command
 from selfplay.box.e2b import E2BBox, E2BSettings, SplitBox, machine, open_split
 from selfplay.box.e2b.batch import Batch, inside, records_of, whole_records
+from selfplay.box.e2b.e2b_box import to_stderr
 from selfplay.box.e2b.faults import Kind, fault_of
 from selfplay.box.local import LocalBox
 from selfplay.box.opening import open_box as open_box_of
@@ -668,3 +669,8 @@ def test_execute_tests_takes_the_environment(server: E2BServer, monkeypatch: pyt
     created = len(server.created)
     assert validate_tests_against_solution(["assert add(1, 2) == 3"], ADD).passed == 1
     assert len(server.created) == created
+
+
+def test_a_fault_in_a_machine_s_words_moves_no_cursor(capsys: pytest.CaptureFixture[str]) -> None:
+    to_stderr("E2B: lost: \x1b[2J")
+    assert capsys.readouterr().err == "E2B: lost: \\x1b[2J\n"

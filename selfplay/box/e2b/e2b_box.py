@@ -32,6 +32,7 @@ from selfplay.box.task import Box, Execution, Task
 from selfplay.box.tiers import Tier
 from selfplay.box.wire import Order
 from selfplay.box.zygotes import BoxUnavailable
+from selfplay.printing import printable
 
 _SMALLEST_BATCH = 16  # orders: fewer are not worth a sandbox of their own
 _UNTOLD = 64  # programs that are done and that nobody has taken: more are not run meanwhile
@@ -51,8 +52,8 @@ def _close_all() -> None:
 
 
 def to_stderr(message: str) -> None:
-    """Say it on standard error, at once."""
-    print(message, file=sys.stderr, flush=True)
+    """Say it on standard error, at once. A machine's fault is told in the words of what ran there."""
+    print(printable(message), file=sys.stderr, flush=True)
 
 
 class E2BUnavailable(BoxUnavailable):

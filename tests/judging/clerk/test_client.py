@@ -74,6 +74,20 @@ def test_an_error_of_ours_is_logged_and_told_from_a_budget(clerk: Clerk, caplog:
     assert "Traceback" in caplog.text
 
 
+class Quoting:
+    """What the clerk cannot load, with an exception that quotes a model."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return exec, ("raise ValueError('\\x1b[2J')",)
+
+
+def test_an_error_that_quotes_a_model_moves_no_cursor(clerk: Clerk, caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(GaveUp):
+        clerk.do("state", Quoting())
+    assert "ValueError" in caplog.text
+    assert "\x1b" not in caplog.text
+
+
 def test_several_threads_may_ask_at_once(clerk: Clerk) -> None:
     answers: list[object] = []
     threads = [threading.Thread(target=lambda: answers.append(clerk.do("state", "x = []"))) for _ in range(8)]
