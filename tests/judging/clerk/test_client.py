@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 
@@ -47,6 +49,17 @@ def test_memory_beyond_the_limit_ends_the_request_and_not_this_process() -> None
         assert small.do("state", "def f(): return 1") is False
     finally:
         small.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="address space is limited on Linux alone")
+def test_under_a_limit_of_the_shell_s_the_clerk_takes_what_there_is() -> None:
+    script = (
+        "import resource; resource.setrlimit(resource.RLIMIT_AS, (1_000_000 << 10,) * 2)\n"
+        "from selfplay.judging.clerk.client import Clerk; clerk = Clerk()\n"
+        "assert clerk.do('state', 'x = []') is True; print(clerk.started)"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert (ran.stdout, ran.stderr) == ("1\n", "")
 
 
 def test_a_clerk_that_was_killed_is_replaced(clerk: Clerk) -> None:
