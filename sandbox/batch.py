@@ -36,7 +36,6 @@ END = struct.Struct("!BiIdd")
 RECORD = struct.Struct("!cII")
 
 _BEFORE_CASES = 1  # reports of a child before its first case: the program is loaded
-_BEFORE_VALUE = 9  # bytes of a report before the value that a call returned
 _TIMEOUTS, _FULL = (1, 2, 5), 6  # reasons of a child's end, see watch.py: CPU, wall-clock time, a total; no room
 _PATIENCE, _PACE = 60.0, 256 << 10  # seconds beyond every limit, and bytes a second more for the order, of silence
 
@@ -133,7 +132,7 @@ class Run:
 
     def report(self, body):
         self.reports += 1
-        self.size += len(body) - _BEFORE_VALUE if body[:1] == b"V" else 0
+        self.size += len(body)
         self.loaded = self.loaded or (self.reports == 1 and body == b"L")
 
     def end(self, body):

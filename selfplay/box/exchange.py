@@ -178,7 +178,7 @@ class Exchange:
         elif kind == b"E":
             ending = Ending.of(body)
             zygote.orders.popleft()
-            order.owner.settle(conclude(order, ending), ending)
+            order.owner.settle(conclude(order, ending), ending, order.answered)
             self._go_on(order.owner)
         elif kind == b"F":
             zygote.orders.popleft()

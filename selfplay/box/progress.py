@@ -43,13 +43,13 @@ class Progress:
             yield Order(self, first, count, size=size)
             first += count
 
-    def settle(self, executions: list[Execution], ending: Ending) -> None:
-        """Notes what became of the next cases, and charges the program for it."""
+    def settle(self, executions: list[Execution], ending: Ending, answered: int) -> None:
+        """Notes what became of the next cases, and charges the program for it. `answered`: bytes that its child reported."""
         self.known += executions
         self.attempts = 0
         self.cpu_seconds -= max(0.0, ending.cpu_seconds)
         self.wall_seconds -= max(0.0, ending.wall_seconds)
-        self.room -= sum(len(execution.value.encode("utf-8", "replace")) for execution in executions)
+        self.room -= answered
         self.timeouts -= sum(execution.status == "timeout" for execution in executions)
         if executions and executions[-1].status == "not_collected":
             self._fill(executions[-1])

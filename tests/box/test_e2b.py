@@ -119,6 +119,9 @@ def test_a_crash_is_followed_by_the_remaining_cases_without_a_journey_home(serve
     assert server.requests.count(("POST", "/process.Process/Start")) == 1
 
 
+DEEP = "kind = Exception\nfor n in range(30): kind = type(f'{n:0>100}', (kind,), {})\ndef add(a, b): raise kind"
+
+
 def test_a_program_that_has_used_up_its_totals_gets_no_further_child(server: E2BServer, home: LocalBox) -> None:
     stuck = "def add(a, b):\n    while a % 2: pass\n    return a + b"
     inputs = tuple(f'["t",{n},0]' for n in range(12))
@@ -130,6 +133,8 @@ def test_a_program_that_has_used_up_its_totals_gets_no_further_child(server: E2B
         Task(large, "add", inputs, limits=Limits(1.0, answer_bytes=1_000_000)),
         Task("print('x' * 300_000)", "", ("",) * 5, limits=Limits(1.0, answer_bytes=1_000_000)),
         Task("def add(a, b) return", "add", inputs, apart=True),
+        Task(DEEP, "add", inputs, limits=Limits(1.0, answer_bytes=9_000)),
+        Task(DEEP, "add", inputs, limits=Limits(1.0, answer_bytes=9_000), apart=True),
         TASK,
     ]
 

@@ -10,7 +10,7 @@ import pytest
 from selfplay.box.local import LocalBox
 from selfplay.box.progress import LONGEST, ORDER_SIZE, Progress
 from selfplay.box.task import Execution, Limits, Task
-from selfplay.box.wire import Ending
+from selfplay.box.wire import Ending, Order, conclude
 
 NOTHING = '["t"]'
 QUICK = Limits(cpu_seconds=0.2)
@@ -128,9 +128,33 @@ def test_what_a_program_prints_counts_as_its_answers(box: LocalBox) -> None:
     assert executions[-1].exception == ("OutputTooLarge",)
 
 
+DEEP = "kind = Exception\nfor n in range(30):\n    kind = type(f'{n:0>100}', (kind,), {})\ndef f(): raise kind"
+
+
+def test_the_names_of_exceptions_count_as_answers(box: LocalBox) -> None:
+    limits = Limits(cpu_seconds=2, answer_bytes=10_000)
+    for apart in (False, True):
+        executions = run(box, Task(DEEP, "f", (NOTHING,) * 8, limits=limits, apart=apart))
+        names = [one.exception for one in executions]
+        assert [len(each) for each in names] == [20] * 4 + [1] * 4
+        assert names[-1] == ("OutputTooLarge",)
+
+
+@pytest.mark.parametrize("kind", [b"X\0\0\0\0\0\0\0\0", b"N"])
+@pytest.mark.parametrize("names", [["n"] * 5000, ["n" * 9000, "m"], ["n" * 100] * 10**5])
+def test_forged_names_of_exceptions_are_cut(kind: bytes, names: list[str]) -> None:
+    task = Task("", "f", (NOTHING,))
+    order = Order(Progress(0, task), 0, 1)
+    told = names if kind != b"N" else [names, "why"]
+    order.reports = [b"L"] * (kind != b"N") + [kind + json.dumps(told).encode()]
+    [execution] = conclude(order, Ending(0, 0, 2, 0.0, 0.0))
+    assert execution.status == ("not_collected" if kind == b"N" else "raised")
+    assert execution.exception == (tuple(name[:100] for name in names[:20]) if len(names) < 10**5 else ())
+
+
 def test_a_program_that_cannot_be_loaded_is_loaded_once() -> None:
     progress = Progress(0, Task("def f(", "f", (NOTHING,) * 3, apart=True))
-    progress.settle([Execution("not_collected")], Ending(0, 0, 1, 0.0, 0.0))
+    progress.settle([Execution("not_collected")], Ending(0, 0, 1, 0.0, 0.0), 5)
     assert [one.status for one in progress.known] == ["not_collected"] * 3
 
 

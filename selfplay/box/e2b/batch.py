@@ -26,7 +26,7 @@ _REPORT_OVERHEAD = 8192
 _PATIENCE = 60.0
 
 Record = tuple[bytes, int, bytes]  # of an answer: kind, number of the order, body
-Settled = list[tuple[list[Execution], Ending]]  # what children of a program did, one after the other
+Settled = list[tuple[list[Execution], Ending, int]]  # what children of a program did and reported, one after the other
 
 
 @dataclass(slots=True)
@@ -137,9 +137,10 @@ class _Reading:
             ending = Ending.of(body)
         except struct.error as error:
             raise ValueError(f"an end that is none: {error}") from None
-        executions = conclude(self.begun.pop(number), ending)
+        order = self.begun.pop(number)
+        executions = conclude(order, ending)
         self.done[number] += len(executions)
-        self.answers[self.places[number]].settled.append((executions, ending))
+        self.answers[self.places[number]].settled.append((executions, ending, order.answered))
 
 
 def box_files() -> dict[str, bytes]:

@@ -271,8 +271,8 @@ class _Run:
 
     def _settle(self, everyone: Sequence[Progress], answers: Sequence[Answer]) -> None:
         for progress, answer in zip(everyone, answers, strict=True):
-            for executions, ending in answer.settled:
-                progress.settle(executions, ending)
+            for executions, ending, answered in answer.settled:
+                progress.settle(executions, ending, answered)
             if answer.given_up and not progress.done:
                 self.tell(Fault(Kind.LOST, f"a program could not be run: {answer.given_up}"))
                 progress.fail()
