@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from selfplay.errors import BadInput
+from selfplay.printing import printable
 from selfplay.run.checkpoints import Checkpoint, best, latest, listed
 from selfplay.run.command import run_command
 
@@ -37,15 +38,15 @@ def _parser() -> argparse.ArgumentParser:
 def _show(run: Path, as_json: bool) -> int:
     if not run.is_dir():
         raise BadInput(f"{run} is no folder; name the --output-dir of a run")
-    newest = latest(run, lambda trouble: print(trouble, file=sys.stderr))
+    newest = latest(run, lambda trouble: print(printable(trouble), file=sys.stderr))
     held, top = listed(run), best(run)
     if as_json:
         told = [_told(each) | {"best": each == top, "latest": each == newest} for each in held]
         print(json.dumps({"run": str(run), "checkpoints": told}))
     elif held:
         print(_ROW.format(step="step", stage="stage", score="score", time="written", size="bytes", marks="").rstrip())
-        print("\n".join(_row(each, top, newest) for each in held))
-        print(f"score: {held[-1].about.best_by}; go on with `python -m selfplay.train --resume {run}`")
+        print(printable("\n".join(_row(each, top, newest) for each in held)))
+        print(printable(f"score: {held[-1].about.best_by}; go on with `python -m selfplay.train --resume {run}`"))
     else:
         print(f"{run} has no checkpoints")
     return FOUND if held else NONE

@@ -138,7 +138,7 @@ def _cross_play(given: Mapping[str, Any], own: Mapping[str, Any]) -> int:
 
 def _write(own: Mapping[str, Any], told: Mapping[str, Any], tables: str) -> None:
     """The JSON to its file and the tables to standard output; with `--json -` the JSON alone."""
-    text = json.dumps(told, indent=1, ensure_ascii=False)
+    text = json.dumps(told, indent=1)  # in ASCII: what models wrote may be no text for a terminal or a file
     if own.get("json") == "-":
         print(text)
         return

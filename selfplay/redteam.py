@@ -17,6 +17,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from selfplay.errors import SelfplayError, UnknownName
+from selfplay.printing import printable
 
 if TYPE_CHECKING:
     from selfplay.attacks.attack import Any_
@@ -40,10 +41,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return CLEAN
         with_box = open_box(options.sandbox)
     except BoxUnavailable as error:
-        print(f"selfplay.redteam: {error}", file=sys.stderr)
+        print(printable(f"selfplay.redteam: {error}"), file=sys.stderr)
         return INFRASTRUCTURE
     except SelfplayError as error:
-        print(f"selfplay.redteam: {error}", file=sys.stderr)
+        print(printable(f"selfplay.redteam: {error}"), file=sys.stderr)
         return BAD_INPUT
     try:
         return _attack(attacks, with_box, options)

@@ -12,7 +12,8 @@ class Limits:
     """What a program may use: for each case, and for all cases of an owner together.
 
     `cpu_seconds`, `memory_mib`, `output_bytes`: of one case (wall-clock time at five times the CPU seconds and one more).
-    `answer_bytes`: of all answers together; the case that goes beyond, and those after it, have raised OutputTooLarge.
+    `answer_bytes`: of all results and names of exceptions together; the case that goes beyond, and those after it, have
+    raised OutputTooLarge.
     `timeouts`: after so many cases that timed out the remaining ones are timeouts, without being run.
     `depth`: Python's limit of recursion, which a program may raise.
     """

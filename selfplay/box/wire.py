@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 FRAME = struct.Struct("!cI")
 ORDER = struct.Struct("!BIddddQQQII")
+_NAMES, _NAME, _LONGEST_WORDS = 20, 100, 32 << 10  # of an exception: names, characters of each, bytes of its report
 _BEFORE_CASES = 1  # reports of a child before its first case: the program is loaded
 _PATIENCE, _PACE = 30.0, 256 << 10  # as in sandbox/watch.py: seconds, and bytes a second more, to read an order
 
@@ -160,10 +161,15 @@ def _names(text: bytes) -> tuple[str, ...]:
 
 
 def _strings(told: object) -> tuple[str, ...]:
-    return tuple(name for name in told if isinstance(name, str)) if isinstance(told, list) else ()
+    """Names of an exception's classes, no more and no longer ones than sandbox/runner.py tells."""
+    told = told[:_NAMES] if isinstance(told, list) else []
+    return tuple(name[:_NAME] for name in told if isinstance(name, str))
 
 
 def _json(text: bytes) -> object:
+    """What a report says of an exception; None for what is no JSON, or longer than any that is honest."""
+    if len(text) > _LONGEST_WORDS:
+        return None
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import symtable
 import warnings
 from collections.abc import Iterator
 
@@ -27,6 +28,26 @@ def parsed(source: str) -> ast.Module | None:
     """The module that `source` spells, None where it spells none."""
     tree = parse(source)
     return tree if isinstance(tree, ast.Module) else None
+
+
+def globals_by_line(source: str) -> dict[int, set[str]]:
+    """For each line on which a function, lambda or class of the module begins, the module's names that it uses, at any depth.
+
+    Empty where `source` does not compile, though it parses.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            scopes = symtable.symtable(source, "<turn>", "exec").get_children()
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return {}
+    found: dict[int, set[str]] = {}
+    waiting = [(scope, found.setdefault(scope.get_lineno(), set())) for scope in scopes]
+    while waiting:
+        scope, names = waiting.pop()
+        names.update(symbol.get_name() for symbol in scope.get_symbols() if symbol.is_global())
+        waiting += [(inner, names) for inner in scope.get_children()]
+    return found
 
 
 class Parser:

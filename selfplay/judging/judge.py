@@ -36,6 +36,7 @@ from selfplay.judging.replay import Subject
 from selfplay.judging.state import UNSTEADY, is_plain
 from selfplay.judging.texts import Found, Texts
 from selfplay.judging.turns import MAX_CASES, Suite
+from selfplay.printing import printable
 
 _log = logging.getLogger(__name__)
 
@@ -480,9 +481,9 @@ def _story(execution: Execution) -> Story:
 
 def _warn(task: Task, case: int, first: Sequence[tuple[str, ...]], again: Sequence[tuple[str, ...]]) -> None:
     _log.warning(
-        "a program did two things with one input (%s, then %s); input %.200s; program:\n%.2000s",
+        "a program did two things with one input (%s, then %s); input %s; program:\n%s",
         first[case][0],
         again[case][0],
-        task.inputs[case],
-        task.source,
+        printable(task.inputs[case][:200]),
+        printable(task.source[:2000]),
     )

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 
 from selfplay.errors import SelfplayError
+from selfplay.printing import printable
 from selfplay.run.signals import Stopped
 
 BAD_INPUT, INTERRUPTED, PIPE_CLOSED = 2, 130, 141  # exit codes; the last two as a shell gives them
@@ -20,14 +21,18 @@ def run_command(name: str, body: Callable[[], int], interrupted: str = "interrup
     try:
         return body()
     except SelfplayError as error:
-        print("\n".join([f"{name}: {error}", *getattr(error, "__notes__", ())]), file=sys.stderr)
+        _say("\n".join([f"{name}: {error}", *getattr(error, "__notes__", ())]))
         return BAD_INPUT
     except KeyboardInterrupt as error:
-        print(f"\n{name}: {' '.join(getattr(error, '__notes__', ())) or interrupted}", file=sys.stderr)
+        _say(f"\n{name}: {' '.join(getattr(error, '__notes__', ())) or interrupted}")
         return 128 + error.number if isinstance(error, Stopped) else INTERRUPTED
     except BrokenPipeError as error:
         # Who read our output has enough (`| head`). Python would complain once more when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         for note in getattr(error, "__notes__", ()):
-            print(note, file=sys.stderr)
+            _say(note)
         return PIPE_CLOSED
+
+
+def _say(text: str) -> None:
+    print(printable(text), file=sys.stderr)  # an error may quote what a model wrote, or a file from elsewhere

@@ -11,6 +11,7 @@ from selfplay.box.accounts import Ending
 from selfplay.box.local import LocalBox
 from selfplay.box.progress import LONGEST, ORDER_SIZE, Progress
 from selfplay.box.task import Execution, Limits, Task
+from selfplay.box.wire import Order, conclude
 
 NOTHING = '["t"]'
 QUICK = Limits(cpu_seconds=0.2)
@@ -126,6 +127,17 @@ def test_what_a_program_prints_counts_as_its_answers(box: LocalBox) -> None:
     executions = run(box, Task("print('x' * 300_000)", "", ("",) * 4, limits=limits))
     assert statuses(executions) == ["returned"] * 2 + ["raised"] * 2
     assert executions[-1].exception == ("OutputTooLarge",)
+
+
+@pytest.mark.parametrize("kind", [b"X" + bytes(16), b"N"])
+@pytest.mark.parametrize("names", [["n"] * 5000, ["n" * 9000, "m"], ["n" * 100] * 10**5])
+def test_forged_names_of_exceptions_are_cut(kind: bytes, names: list[str]) -> None:
+    order = Order(Progress(0, Task("", "f", (NOTHING,))), [0])
+    told = names if kind != b"N" else [names, "why"]
+    order.reports = [b"L"] * (kind != b"N") + [kind + json.dumps(told).encode()]
+    [execution] = conclude(order, Ending(0, 0, 2, 0.0, 0.0))
+    assert execution.status == ("not_collected" if kind == b"N" else "raised")
+    assert execution.exception == (tuple(name[:100] for name in names[:20]) if len(names) < 10**5 else ())
 
 
 def test_a_program_that_cannot_be_loaded_is_loaded_once() -> None:

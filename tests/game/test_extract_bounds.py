@@ -7,6 +7,7 @@ import time
 import pytest
 
 from selfplay.game.extract import extract_code, extract_tests, without_thinking
+from selfplay.game.extract.text import MAX_TURN, turn_text
 from selfplay.game.problems import Problem
 from selfplay.game.syntax import Parser, bound, parsed
 
@@ -17,6 +18,9 @@ CODE = "def add(a, b):\n    return a + b"
 REPEATED = [
     *("@a\n", "def f(:\n", "(", "[\n", "assert (\n", "a\n", "a;", "```python\na = (\n```\n", "<think>", "'''\n"),
     *("assert f(1) ==\n", "def test_a():\n    assert f(1\n", "@a\n    b\n", "[\n    ((1, 2), 3),\n", "Input\n"),
+    *("```\n\"\"\"\n```\n'''\n", "```\na = '''\n```\n", "</think>", "\n<think>", "</think> <think>", '"\\', "\"'"),
+    *("add = lambda: add(\nadd)\n", "add(1);", "def add(a): add\n", "a = add(a)\n", "@add\ndef add(): a[0] = 1\n"),
+    *("print(a)\na = a.a().a\n", ".a().a", "lambda: ", "```python\ndef add(): a\n```\n", "\n    '''\n```\n\t'''\n"),
 ]
 
 
@@ -82,13 +86,38 @@ def test_a_thousand_elif_are_no_deeper_than_one():
 @pytest.mark.parametrize(
     ("text", "kept"),
     [
-        ("a<think>b</think>c", "ac"),
-        ("a<think>b<think>c</think>d</think>e", "e"),
-        ("a</think>b<think>c", "b"),
+        ("a\n<think>b</think>c", "a\nc"),
+        ("a\n<think>b<think>c</think>d</think>\ne", "\ne"),
+        ("a</think>\nb\n  <think>c", "\nb\n"),
+        ("a\n</think>b", "b"),
         ("<think>a</think>" * 3 + "b", "b"),
         ("athink>b", "athink>b"),
-        ("a<think>b</think>c<think>d", "ac"),
+        ("a\n<think>b</think>c\n<think>d", "a\nc\n"),
+        ("<think>```python\nx = (\n</think>\n```python\na\n```", "\n```python\na\n```"),
+        ("<think>\n```python\nx = '</think>'\n```\n</think>a", "a"),
     ],
 )
-def test_thinking_is_removed_wherever_it_stands(text: str, kept: str):
+def test_thinking_is_removed_where_it_begins_and_ends_a_line(text: str, kept: str):
     assert without_thinking(text) == kept
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The tags <think> and </think> are removed.",
+        "Here:\n```python\nEND = '''\n</think>\n'''\n```\nIt is done.",
+        "def f(text):\n    return text.split('</think>')[-1]\nThis splits.",
+        "def f():\n    '''\n<think>\n'''",
+    ],
+)
+def test_tags_of_a_text_are_no_thinking(text: str):
+    assert without_thinking(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [("a\r\nb\rc", "a\nb\nc"), ("<think>\r</think>\rb", "\nb"), ("x" * (MAX_TURN + 1), "x" * MAX_TURN)],
+    ids=["ends", "thinking", "long"],
+)
+def test_a_turn_ends_its_lines_as_python_does(text: str, kept: str):
+    assert turn_text(text) == kept

@@ -94,6 +94,14 @@ def test_a_second_run_that_disagrees_is_told(box: LocalBox, caplog: pytest.LogCa
     assert "os.urandom" in caplog.text
 
 
+def test_a_program_that_is_logged_cannot_move_the_cursor(box: LocalBox, caplog: pytest.LogCaptureFixture) -> None:
+    fickle = "import os  # \x1b[2J\x9b\u202e\ndef add(a, b): return os.urandom(8)"
+    with caplog.at_level(logging.WARNING):
+        Judge(box, recheck=1.0).matrix("add", [fickle], cases("add('\x9b', 2) == 3"))
+    assert "os.urandom" in caplog.text
+    assert not {"\x1b", "\x9b", "\u202e"} & set(caplog.records[-1].getMessage())
+
+
 MEMO = "seen = {}\ndef add(a, b):\n    if a not in seen: seen[a] = a + b\n    return seen[a]"
 
 

@@ -41,6 +41,13 @@ def test_notes_on_an_error_follow_it(capsys: pytest.CaptureFixture[str]) -> None
     assert capsys.readouterr().err.splitlines() == ["selfplay.x: the disk is full", "adapters are saved in runs/a"]
 
 
+def test_an_error_that_quotes_a_model_moves_no_cursor(capsys: pytest.CaptureFixture[str]) -> None:
+    error = SelfplayError("the problem \x1b[2Jx\ud800")
+    error.add_note("\x9b1m")
+    ending(error)
+    assert capsys.readouterr().err == "selfplay.x: the problem \\x1b[2Jx\\ud800\n\\x9b1m\n"
+
+
 def test_ctrl_c_says_what_the_command_wants_said(capsys: pytest.CaptureFixture[str]) -> None:
     def body() -> int:
         raise KeyboardInterrupt

@@ -1,7 +1,8 @@
 """The program in a turn of stage 5: found in fences or bare text, whole or as far as it goes, without its examples.
 
-Left out: renaming a function that has the wrong name, and taking a method out of a `class Solution`. The signature was
-in the prompt; mending answers would pay for not reading it.
+What it needs and does not define is taken from the other blocks of the turn. Left out: renaming a function that has the
+wrong name, and taking a method out of a `class Solution`. The signature was in the prompt; mending answers would pay for
+not reading it.
 """
 
 from __future__ import annotations
@@ -10,13 +11,15 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from selfplay.game.extract.text import MAX_TURN, Block, blocks, code_in, outside, without_thinking
+from selfplay.game.extract.examples import Program
+from selfplay.game.extract.text import Block, blocks, code_in, outside, turn_text
 from selfplay.game.problems import Problem
-from selfplay.game.syntax import Parser, bound, definition, parsed
+from selfplay.game.syntax import Parser, bound, parsed
 
 _NOT_PYTHON = frozenset({"text", "txt", "input", "output", "console", "bash", "sh", "shell", "json", "plaintext"})
-_CONSOLE = frozenset({"print", "input"})
-_SEPARATE = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
+_IMPORTS = (ast.Import, ast.ImportFrom)
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, *_IMPORTS)
+_MAX_LENDERS = 8  # blocks that a program is put together from
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,40 +37,50 @@ class Code:
 def extract_code(text: str, problem: Problem) -> Code:
     """The solution in `text`: the last one that is whole, else the last that can be salvaged.
 
-    For a function: the code that defines the entry point, without example calls, asserts, printing and main guard. For
-    kind stdio: the program as it is. Comments alone are no solution.
+    For a function: the code that defines the entry point, without what only shows its use (examples.py). For kind
+    stdio: the program as it is. Comments alone are no solution, and to import the entry point is the last resort: it is
+    how tests begin.
     """
-    text = without_thinking(text[:MAX_TURN])
+    text = turn_text(text)
     parser = Parser(text)
-    lines = text.split("\n")
-    found = blocks(lines)
     seen_code = False
-    salvaged: str | None = None
-    for how, candidate in _candidates(text, lines, found):
+    second = dict[str, Code]()
+    for how, candidate, others in _candidates(text, parser):
         source, lost = code_in(candidate, parser)
         tree = parsed(source) if source else None
         if tree is None or not _does_something(tree):
             continue
         seen_code = True
-        if problem.entry_point and definition(tree, problem.entry_point) is None:
+        binding = [each for each in tree.body if not problem.entry_point or problem.entry_point in bound(each)]
+        if not binding:
             continue
-        if not lost:
-            return Code(_without_examples(source, tree, problem.entry_point), how)
-        salvaged = salvaged or _without_examples(source, tree, problem.entry_point)
-    if salvaged is not None:
-        return Code(salvaged, "salvaged")
-    return Code(None, "no_entry_point" if seen_code else "no_code")
+        imported = problem.entry_point and all(isinstance(each, _IMPORTS) for each in binding)
+        rank = "salvaged" if lost else "imported" if imported else ""
+        if rank in second:
+            continue
+        found = Code(_finished(source, tree, problem.entry_point, others, parser), "salvaged" if lost else how)
+        if not rank:
+            return found
+        second[rank] = found
+    none = Code(None, "no_entry_point" if seen_code else "no_code")
+    return second.get("salvaged") or second.get("imported") or none
 
 
-def _candidates(text: str, lines: list[str], found: list[Block]) -> Iterator[tuple[str, str]]:
-    """Where the solution may be, best first: closed blocks from the last, then an open one, then bare text."""
-    if not found:
-        yield "bare", text
-        return
+def _candidates(text: str, parser: Parser) -> Iterator[tuple[str, str, list[Block]]]:
+    """Where the solution may be, best first, each with the blocks beside it, those before it from the nearest on.
+
+    All of the text where that is a program, then closed blocks from the last, then an open one, then bare text.
+    """
+    lines = text.split("\n")
+    found = blocks(lines, parser)
+    if not found or parser.parsed(text) is not None:
+        yield "bare", text, []
     usable = [block for block in reversed(found) if block.language not in _NOT_PYTHON]
-    for block in sorted(usable, key=lambda block: (not block.closed, not block.language.startswith("py"))):
-        yield "fenced", block.body
-    yield "bare", "\n".join(outside(lines, found))
+    best_first = sorted(enumerate(usable), key=lambda it: (not it[1].closed, not it[1].language.startswith("py")))
+    for place, block in best_first:
+        yield "fenced", block.body, [*usable[place + 1 :], *reversed(usable[:place])]
+    if found:
+        yield "bare", "\n".join(outside(lines, found)), []
 
 
 def _does_something(tree: ast.Module) -> bool:
@@ -76,34 +89,27 @@ def _does_something(tree: ast.Module) -> bool:
     return any(not (isinstance(each, ast.Expr) and isinstance(each.value, prose)) for each in tree.body)
 
 
-def _without_examples(source: str, tree: ast.Module, entry_point: str) -> str:
-    """`source` without the top-level statements that use the solution or the console; a program stays as it is."""
-    if not entry_point or all(isinstance(each, _SEPARATE) for each in tree.body):
+def _finished(source: str, tree: ast.Module, entry_point: str, others: list[Block], parser: Parser) -> str:
+    """`source` with what it needs of the other blocks, and without its examples; a program keeps all that it does."""
+    if not others and (not entry_point or all(isinstance(each, _DEFINITIONS) for each in tree.body)):
         return source
-    examples = set(_examples(tree, entry_point))
-    kept = [each for each in tree.body if each not in examples]
-    dropped = {line for each in examples for line in _span(each)} - {line for each in kept for line in _span(each)}
+    program = Program(source, tree, entry_point)
+    known = [(block.body, module) for block in others if program.missing and (module := parser.parsed(block.body))]
+    for _ in range(_MAX_LENDERS):
+        missing = program.missing
+        lender = next((one for one in known if any(bound(each) & missing for each in one[1].body)), None)
+        joined = lender and _joined(lender[0], program.source, tree)
+        whole = parser.parsed(joined) if joined else None
+        if not lender or not joined or not whole:
+            break
+        known.remove(lender)
+        program, tree = Program(joined, whole, entry_point), whole
+    return program.without_examples() if entry_point else program.source
+
+
+def _joined(before: str, source: str, tree: ast.Module) -> str:
+    """One module of two: `before` stands before all but the other's `from __future__`."""
+    future = (each for each in tree.body if isinstance(each, ast.ImportFrom) and each.module == "__future__")
+    start = max((each.end_lineno or each.lineno for each in future), default=0)
     lines = source.split("\n")
-    return "\n".join(line for number, line in enumerate(lines, 1) if number not in dropped).strip("\n")
-
-
-def _span(statement: ast.stmt) -> range:
-    return range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
-
-
-def _examples(tree: ast.Module, entry_point: str) -> list[ast.stmt]:
-    """Statements outside definitions that call the entry point, print, read input, or use what such ones made."""
-    tainted, found = {entry_point, "__name__", *_CONSOLE}, list[ast.stmt]()
-    for statement in tree.body:
-        if isinstance(statement, _SEPARATE) or entry_point in bound(statement):
-            continue
-        names = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
-        if isinstance(statement, ast.Assert) or names & tainted or _is_prose(statement):
-            found.append(statement)
-            tainted |= bound(statement)
-    return found
-
-
-def _is_prose(statement: ast.stmt) -> bool:
-    """A lone name is a word of prose; evaluating it would stop the program."""
-    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Name)
+    return "\n".join([*lines[:start], before, "", *lines[start:]])

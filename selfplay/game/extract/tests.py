@@ -12,13 +12,12 @@ import re
 from dataclasses import dataclass
 
 from selfplay.game.extract.text import (
-    MAX_TURN,
     Block,
     blocks,
     code_like,
     longest_parseable,
     outside,
-    without_thinking,
+    turn_text,
 )
 from selfplay.game.problems import Problem, StdinTest
 from selfplay.game.syntax import Parser, parsed
@@ -56,7 +55,7 @@ class Tests:
 
 def extract_tests(text: str, problem: Problem) -> Tests:
     """The tests in a discriminator's turn, with what was salvaged and what was dropped."""
-    text = without_thinking(text[:MAX_TURN])
+    text = turn_text(text)
     if problem.kind == "stdio":
         return _stdin_tests(text)
     parser = Parser(text)
@@ -68,7 +67,7 @@ def extract_tests(text: str, problem: Problem) -> Tests:
 
 def _function_tests(text: str, parser: Parser) -> Tests:
     lines = text.split("\n")
-    found = [block for block in blocks(lines) if block.language in ("", "python", "py", "python3")]
+    found = [block for block in blocks(lines, parser) if block.language in ("", "python", "py", "python3")]
     if found:
         bare = outside(lines, found)
         before = lines[: found[0].start]

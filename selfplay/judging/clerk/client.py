@@ -24,6 +24,7 @@ import weakref
 from typing import Any
 
 from selfplay.judging.clerk.server import HEAD, LENGTH
+from selfplay.printing import printable
 
 _log = logging.getLogger(__name__)
 
@@ -74,7 +75,9 @@ class Clerk:
             except _Died as death:
                 if not death.traceback:
                     raise GaveUp(f"{duty}: {death}") from None
-                _log.error("the clerk failed at %r:\n%s", duty, death.traceback)
+                _log.error(
+                    "the clerk failed at %r:\n%s", duty, printable(death.traceback)
+                )  # an exception may quote a model
                 raise GaveUp(f"{duty}: {death}", "clerk_failed") from None
 
     def _exchange(self, body: bytes, seconds: float) -> Any:

@@ -30,7 +30,9 @@ def main(memory_bytes: int) -> None:
 
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if sys.platform == "linux":
-        resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+        own, most = memory_bytes, resource.getrlimit(resource.RLIMIT_AS)[1]
+        own = own if most == resource.RLIM_INFINITY else min(own, most)  # under `ulimit -v` more is not to be had
+        resource.setrlimit(resource.RLIMIT_AS, (own, own))
     while head := _read(HEAD.size):
         seconds, length = HEAD.unpack(head)
         signal.setitimer(signal.ITIMER_PROF, seconds)

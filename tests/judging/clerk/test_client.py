@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 
@@ -49,6 +51,17 @@ def test_memory_beyond_the_limit_ends_the_request_and_not_this_process() -> None
         small.close()
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="address space is limited on Linux alone")
+def test_under_a_limit_of_the_shell_s_the_clerk_takes_what_there_is() -> None:
+    script = (
+        "import resource; resource.setrlimit(resource.RLIMIT_AS, (1_000_000 << 10,) * 2)\n"
+        "from selfplay.judging.clerk.client import Clerk; clerk = Clerk()\n"
+        "assert clerk.do('state', 'x = []') is True; print(clerk.started)"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert (ran.stdout, ran.stderr) == ("1\n", "")
+
+
 def test_a_clerk_that_was_killed_is_replaced(clerk: Clerk) -> None:
     clerk.do("state", "")
     assert clerk._process
@@ -72,6 +85,20 @@ def test_an_error_of_ours_is_logged_and_told_from_a_budget(clerk: Clerk, caplog:
         clerk.do("state", 5, 6)
     assert caught.value.reason == "clerk_failed"
     assert "Traceback" in caplog.text
+
+
+class Quoting:
+    """What the clerk cannot load, with an exception that quotes a model."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return exec, ("raise ValueError('\\x1b[2J')",)
+
+
+def test_an_error_that_quotes_a_model_moves_no_cursor(clerk: Clerk, caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(GaveUp):
+        clerk.do("state", Quoting())
+    assert "ValueError" in caplog.text
+    assert "\x1b" not in caplog.text
 
 
 def test_several_threads_may_ask_at_once(clerk: Clerk) -> None:
