@@ -25,9 +25,11 @@ from selfplay.cases.steps import Mismatch, Steps
 from selfplay.cases.values import Tree, load, number
 from selfplay.cases.views import reduced
 from selfplay.game.problems import Problem
-from selfplay.judging.domain import in_domain, returns
+from selfplay.judging.domain import allowed, named, returns, stdin_call, stdin_oddities
 from selfplay.judging.strength import Earlier, is_exact, is_vacuous
 from selfplay.reading import Reading
+from selfplay.reading.interpret import holds
+from selfplay.reading.refusals import NotReadable
 
 MAX_RELATIVE = 1e-2
 MAX_ABSOLUTE = 1e-2  # times the size of the expected number where that is above 1
@@ -80,7 +82,8 @@ def screen(
         reason, detail = ("duplicate", "") if own in seen else _flaw(problem, case, trust_reference)
         if not reason and (case.arguments, case.view) in contested:
             reason, detail = "conflict", "another case expects something else, and no reference settles it"
-        seen.add(own)
+        if reason != "domain":  # another spelling of the same input may be inside
+            seen.add(own)
         if reason:
             refused.append(Refusal(case.name, case.source, reason, detail))
         else:
@@ -90,8 +93,10 @@ def screen(
 
 def identity(case: Case, signature: str = "") -> tuple[object, ...]:
     """What makes two cases one: their key, where expected values that are equal in Python count as the same, keywords
-    as the positional arguments that `signature` makes them, and steps of a view that change nothing as not there."""
-    calls = tuple(folded(call, signature) for call in case.calls) if case.operator != "stdout" else case.calls
+    as the positional arguments that `signature` makes them, blanks of an input as one, and steps of a view that change
+    nothing as not there."""
+    fold = stdin_call if case.operator == "stdout" else lambda call: folded(call, signature)
+    calls = tuple(map(fold, case.calls))
     return (calls, case.operator, _expected(case), reduced(case.view), case.tolerance)
 
 
@@ -116,12 +121,13 @@ def _contested(cases: Sequence[Case]) -> frozenset[tuple[object, ...]]:
 def _flaw(problem: Problem, case: Case, trust_reference: bool) -> tuple[str, str]:
     """Why a case cannot count, as (reason, detail); empty where nothing is wrong so far."""
     if case.operator == "stdout":
-        return "", ""
+        odd = [] if trust_reference else stdin_oddities(problem, case.arguments)
+        return ("domain", f"{odd[0]}: none of the problem's own inputs has that") if odd else ("", "")
     if not trust_reference:
         if case.operator == "raises" and not _demanded(problem, json.loads(case.expected)):
             return "exception", f"the problem does not ask for {case.expected}"
         annotated = case.operator != "raises"
-        if not all(in_domain(problem, *call_of(call), annotated=annotated) for call in case.calls):
+        if not all(_in_domain(problem, call, annotated) for call in case.calls):
             return "domain", "the arguments are not ones that the problem allows"
     if len({folded(call, problem.signature) for call in case.calls}) < len(case.calls):
         return "vacuous", "a call is compared with itself"
@@ -130,6 +136,18 @@ def _flaw(problem: Problem, case: Case, trust_reference: bool) -> tuple[str, str
     if problem.reference_solution is None and not trust_reference and _looks_vacuous(problem, case):
         return "vacuous", "most outputs would pass"
     return "", ""
+
+
+def _in_domain(problem: Problem, call: str, annotated: bool) -> bool:
+    """Whether the annotations, where they are asked, and the contract allow a call."""
+    word = allowed(problem, call, annotated=annotated)
+    if word is not None:
+        return word
+    arguments = named(problem.signature, *call_of(call))
+    try:
+        return arguments is not None and problem.contract is not None and holds(problem.contract.requires, arguments)
+    except NotReadable:
+        return False
 
 
 def _demanded(problem: Problem, names: Sequence[str]) -> bool:

@@ -1,18 +1,26 @@
-"""Which arguments a problem allows: those that fit its signature's annotations and its contract.
+"""Which inputs a problem allows: arguments that fit its signature's annotations and its contract; for programs that
+read standard input, those that are spelled as the problem's own are.
 
-Annotations that are unknown here fit anything; an int fits where a float is asked, a bool only where a bool is.
+Annotations are compared here; those that are unknown fit anything, an int fits where a float is asked, a bool only
+where a bool is. A contract is code that came with the problem, so it is never evaluated here: `domain_task` makes it a
+program for the box, and `allowed` takes the box's word.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
+from functools import lru_cache
 from typing import Any
 
-from selfplay.cases.calls import parameters
-from selfplay.game.problems import Problem
-from selfplay.reading.interpret import holds
-from selfplay.reading.refusals import NotReadable
+from selfplay.box.task import Execution, Limits, Task
+from selfplay.cases.calls import call_of, parameters
+from selfplay.cases.values import encode
+from selfplay.game.problems import Problem, StdinTest
+
+_CONTRACT = "_contract_holds"  # the entry point of a contract as a program
 
 _PLAIN: dict[str, Callable[[object], bool]] = {
     "int": lambda value: isinstance(value, int) and not isinstance(value, bool),
@@ -57,21 +65,58 @@ _ALIASES = {
 _NOTHING: Mapping[str, object] = {}
 
 
-def in_domain(
-    problem: Problem, arguments: Sequence[object], keywords: Mapping[str, object] = _NOTHING, annotated: bool = True
-) -> bool:
-    """Whether the problem must handle a call with these arguments. `annotated` False asks the contract alone."""
-    if annotated and not fits_annotations(problem.signature, arguments, keywords):
+def conditions(problem: Problem) -> tuple[str, ...]:
+    """What the contract asks of the arguments; none where there is no contract."""
+    return problem.contract.requires if problem.contract else ()
+
+
+def domain_task(problem: Problem, calls: Iterable[str], limits: Limits) -> Task | None:
+    """The problem's contract as a program, before each distinct call; None where the problem has no conditions."""
+    if not conditions(problem):
+        return None
+    all_hold = " and ".join(f"({condition}\n)" for condition in conditions(problem))
+    source = (
+        f"{problem.helpers}\nimport math\n"
+        f"def {_CONTRACT}({_bare(problem.signature)}):\n    return True if {all_hold} else False\n"
+    )
+    return Task(source, _CONTRACT, tuple(dict.fromkeys(calls)), problem.imports, limits, secret=True)
+
+
+def _bare(signature: str) -> str:
+    """The signature's parameters without annotations, which may name what is not there; other defaults than literals
+    are None."""
+    spec = deepcopy(parameters(signature)) or ast.arguments([], [], None, [], [], None, [])
+    for node in ast.walk(spec):
+        if isinstance(node, ast.arg):
+            node.annotation = None
+    spec.defaults = [_plain(node) for node in spec.defaults]
+    spec.kw_defaults = [node and _plain(node) for node in spec.kw_defaults]
+    return ast.unparse(spec)
+
+
+def _plain(default: ast.expr) -> ast.expr:
+    return ast.Constant(None) if _literal(default) is None else default
+
+
+def contract_holds(ran: Execution) -> bool | None:
+    """What the box says of one call. A contract that raises, does not end or does not load allows nothing; None where
+    the box failed."""
+    return None if ran.status == "infra_error" else ran.status == "returned" and ran.value == encode(True)
+
+
+def allowed(problem: Problem, call: str, ran: Execution | None = None, annotated: bool = True) -> bool | None:
+    """Whether the problem must handle this call, given as its text (for stdin programs the input).
+
+    `ran`: what the contract did on it, see `domain_task`. `annotated` False asks the contract alone. None where there is
+    a contract and nobody knows: the box has not run it, or failed; that is infrastructure, not an input from outside.
+    """
+    if problem.kind == "stdio":
+        return stdin_domain(problem, call)
+    if annotated and not fits_annotations(problem.signature, *call_of(call)):
         return False
-    if problem.contract is None or not problem.contract.requires:
+    if not conditions(problem):
         return True
-    bound = named(problem.signature, arguments, keywords)
-    if bound is None:
-        return False
-    try:
-        return holds(problem.contract.requires, bound)
-    except NotReadable:
-        return False
+    return None if ran is None else contract_holds(ran)
 
 
 def named(
@@ -191,3 +236,51 @@ def _parts_fit(kind: str, parts: list[ast.expr], value: Any) -> bool:
 def returns(signature: str) -> str:
     """The text of the return annotation, empty where there is none."""
     return signature.rpartition("->")[2].strip().rstrip(":").strip() if "->" in signature else ""
+
+
+# ---- standard input ----
+
+
+def stdin_domain(problem: Problem, text: str) -> bool:
+    """Whether an input is spelled as the problem's own inputs are. Any number of lines will do."""
+    return not stdin_oddities(problem, text)
+
+
+def stdin_oddities(problem: Problem, text: str) -> list[str]:
+    """What the input's spelling has and that of none of the problem's own inputs: a right program may read its input as
+    strictly as those are written."""
+    tests = (*problem.baseline_tests, *problem.hidden_tests)
+    usual = _usual(tuple(test.input for test in tests if isinstance(test, StdinTest)))
+    return sorted(_spelling(text) - usual)
+
+
+def stdin_call(text: str) -> str:
+    """What all spellings of one input share: the words of each line, without blank lines before the first and after the
+    last. An input without words is itself, since its lines are all that it says."""
+    lines = [" ".join(line.split()) for line in text.split("\n")]
+    return "\n".join(lines).strip("\n") or text
+
+
+@lru_cache(maxsize=1024)
+def _usual(texts: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(feature for text in texts for feature in _spelling(text))
+
+
+_FEATURES = {
+    "a blank at the start of a line": re.compile(r"^[^\S\n]", re.MULTILINE),
+    "a blank at the end of a line": re.compile(r"[^\S\n]$", re.MULTILINE),
+    "two blanks in a row": re.compile(r"[^\S\n]{2}"),
+    "a tab": re.compile(r"\t"),
+    "a carriage return": re.compile(r"\r"),
+    "a blank line at the start": re.compile(r"\A[^\S\n]*\n"),
+    "a blank line between others": re.compile(r"\S[^\S\n]*\n[^\S\n]*\n\s*\S"),
+    "a blank line at the end": re.compile(r"(?:\A|\n)(?:[^\S\n]*\n|[^\S\n]+)\Z"),
+    "no line feed at the end": re.compile(r"[^\n]\Z"),
+}
+_ORDINARY = str.maketrans("", "", "\n\t\r")
+
+
+def _spelling(text: str) -> set[str]:
+    """The features of a text that a strict reader may stumble over."""
+    found = {name for name, pattern in _FEATURES.items() if pattern.search(text)}
+    return found if text.translate(_ORDINARY).isprintable() else found | {"a character that is not printable"}

@@ -41,23 +41,28 @@ class GoldenExams:
         ]
 
     def texts(self, problems: Sequence[Problem], judge: Judge) -> list[str]:
-        """The exams as tests, a line each; empty where there is none. References run in one call of the box."""
+        """The exams as tests, a line each; empty where there is none. Two calls of the box: contracts, then references."""
         missing = [p for p in problems if p.id not in self._known and p.reference_solution and p.kind == "function"]
-        tasks = [
-            Task(p.reference_solution or "", p.entry_point, _inputs(p), p.imports, judge.limits, secret=True)
-            for p in missing
-        ]
-        for problem, task, ran in zip(missing, tasks, judge.run(tasks), strict=True):
+        tasks = {
+            p: Task(p.reference_solution or "", p.entry_point, inputs, p.imports, judge.limits, secret=True)
+            for p, inputs in _inputs(missing, judge).items()
+        }
+        for (problem, task), ran in zip(tasks.items(), judge.run([*tasks.values()]), strict=True):
             lines = [_line(problem, call, one) for call, one in zip(task.inputs, ran, strict=True)]
             if not any(one.status == "infra_error" for one in ran):
                 self._known[problem.id] = "\n".join([line for line in lines if line][:CASES])
         return [self._known.get(problem.id, "") for problem in problems]
 
 
-def _inputs(problem: Problem) -> tuple[str, ...]:
-    own = problem_cases(problem, "baseline").cases
-    known = {case.arguments for case in own}
-    return tuple(call for call in probe_inputs(problem, own, _TRIED + len(known)) if call not in known)[:_TRIED]
+def _inputs(problems: Sequence[Problem], judge: Judge) -> dict[Problem, tuple[str, ...]]:
+    """What each reference is asked; without problems on whose contract the box failed."""
+    own = {problem: problem_cases(problem, "baseline").cases for problem in problems}
+    known = {problem: {case.arguments for case in cases} for problem, cases in own.items()}
+    limit = _TRIED + max(map(len, known.values()), default=0)
+    return {
+        problem: tuple(call for call in probes if call not in known[problem])[:_TRIED]
+        for problem, probes in probe_inputs(own, limit, judge.run, judge.limits).items()
+    }
 
 
 def _line(problem: Problem, call: str, ran: Execution) -> str:

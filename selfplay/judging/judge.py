@@ -27,6 +27,7 @@ from selfplay.cases.literal import did, wanted
 from selfplay.game.problems import Problem
 from selfplay.judging.admission import Admission
 from selfplay.judging.clerk import Desk, shared_desk
+from selfplay.judging.probes import within
 from selfplay.judging.state import is_plain
 
 _log = logging.getLogger(__name__)
@@ -240,7 +241,8 @@ class Judge:
         """The reference before everything written and, the first time, before probes that show what else it returns."""
         source, calls = problem.reference_solution or "", _calls(suites)
         cases = [case for suite in suites for case in suite]
-        probes = self.desk.probes(problem, cases, PROBES) if calls and problem not in self._shown else ()
+        near = self.desk.probes(problem, cases, PROBES) if calls and problem not in self._shown else ()
+        probes = within({problem: near}, PROBES, self.run, self.limits).get(problem, ())
         inputs = tuple(dict.fromkeys((*calls, *probes)))
         apart = len(inputs) > 1 and bool(problem.entry_point) and self.desk.keeps_state(source)
         return Task(source, problem.entry_point, inputs, problem.imports, self.limits, secret=True, apart=apart)

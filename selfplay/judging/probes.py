@@ -2,48 +2,92 @@
 
 The variations are where programs go wrong: empty, single, repeated, negative, zero, longer, and one step around every
 number that the reference or the description names. Deterministic, so that what is equivalent stays equivalent.
+
+First come candidates, which fit the annotations and cost no execution; then the contracts of all problems run on them
+in one call of the box.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import zip_longest
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice, zip_longest
 from typing import Any
 
+from selfplay.box.task import Execution, Limits, Task
 from selfplay.cases.calls import call_of, folded
 from selfplay.cases.case import Case
 from selfplay.cases.values import encode
 from selfplay.game.problems import Problem
-from selfplay.judging.domain import in_domain
+from selfplay.judging.domain import conditions, contract_holds, domain_task, fits_annotations
 
 PROBES = 40
 MAX_TRIES = 2_000
+SPARE = 6  # candidates for each probe, where a contract may refuse some
+MAX_BYTES = 4 << 20  # of the candidates beyond the limit
+
+Run = Callable[[Sequence[Task]], Sequence[tuple[Execution, ...]]]
 
 
-def probe_inputs(problem: Problem, baseline_cases: Sequence[Case], limit: int = PROBES) -> tuple[str, ...]:
-    """About `limit` canonical argument texts that fit annotations and contract; for stdin programs their own inputs.
+def probe_inputs(
+    problems: Mapping[Problem, Sequence[Case]], limit: int, run: Run, limits: Limits
+) -> dict[Problem, tuple[str, ...]]:
+    """For each problem, given with its baseline cases, at most `limit` canonical argument texts that its annotations and
+    contract allow; for stdin programs their own inputs. Problems on whose contract the box failed are missing."""
+    found = {problem: candidates(problem, cases, limit) for problem, cases in problems.items()}
+    return within(found, limit, run, limits)
+
+
+def candidates(problem: Problem, baseline_cases: Sequence[Case], limit: int) -> tuple[str, ...]:
+    """Inputs that fit the annotations: at most `limit`, and more where a contract will refuse some.
 
     Calls with keywords that have no place in the signature are not varied.
     """
     if problem.kind == "stdio":
         return tuple(dict.fromkeys(case.arguments for case in baseline_cases))[:limit]
+    most = SPARE * limit if conditions(problem) else limit
+    size = 0
+    found: dict[str, None] = {}
+    for vector in islice(_vectors(problem, baseline_cases), MAX_TRIES):
+        if len(found) >= limit and (len(found) >= most or size > MAX_BYTES):
+            break
+        if fits_annotations(problem.signature, vector):
+            try:
+                text = encode(vector)
+            except ValueError:  # a variation that is too large to be written
+                continue
+            if text not in found:
+                found[text] = None
+                size += len(text)
+    return tuple(found)
+
+
+def within(
+    inputs: Mapping[Problem, Sequence[str]], limit: int, run: Run, limits: Limits
+) -> dict[Problem, tuple[str, ...]]:
+    """The first `limit` of each problem's inputs that its contract allows, without those on which the box failed."""
+    tasks = {problem: domain_task(problem, own, limits) for problem, own in inputs.items()}
+    ran = iter(run([task for task in tasks.values() if task is not None]))
+    found: dict[Problem, tuple[str, ...]] = {}
+    for problem, task in tasks.items():
+        if task is None:
+            found[problem] = tuple(inputs[problem][:limit])
+            continue
+        holds = dict(zip(task.inputs, map(contract_holds, next(ran)), strict=True))
+        if None not in holds.values():
+            found[problem] = tuple(call for call in holds if holds[call])[:limit]
+    return found
+
+
+def _vectors(problem: Problem, baseline_cases: Sequence[Case]) -> Iterator[list[Any]]:
+    """The baseline cases' arguments, then their variations."""
     calls = dict.fromkeys(folded(case.arguments, problem.signature) for case in baseline_cases)
     vectors = [positional for positional, keywords in map(call_of, calls) if not keywords]
     numbers = _numbers(problem)
     streams = [_one_changed(vector, position, numbers) for vector in vectors for position in range(len(vector))]
-    streams.append(_all_changed(vectors, numbers))
-    found: dict[str, None] = {}
-    for tries, vector in enumerate((*vectors, *_interleaved(streams))):
-        if len(found) >= limit or tries >= MAX_TRIES:
-            break
-        if in_domain(problem, vector):
-            try:
-                found.setdefault(encode(vector))
-            except ValueError:  # a variation that is too large to be written
-                continue
-    return tuple(found)
+    yield from vectors
+    yield from _interleaved([*streams, _all_changed(vectors, numbers)])
 
 
 def _interleaved(streams: Sequence[Iterable[list[Any]]]) -> Iterator[list[Any]]:

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from selfplay.box.task import Task
 from selfplay.game.problems import Problem
 from selfplay.judging.judge import Judge
-from selfplay.mutation.mutants import Family, mutants, probe_inputs, useful_mutants
+from selfplay.judging.probes import PROBES, probe_inputs
+from selfplay.mutation.mutants import Family, mutants, useful_mutants
 from selfplay.reading import problem_cases
 
 
@@ -22,22 +23,21 @@ class MutantBank:
         self._known: dict[tuple[str, str], tuple[str, ...]] = {}
 
     def mutants(self, problems: Sequence[Problem], judge: Judge, family: Family = "paid") -> list[tuple[str, ...]]:
-        """Sources of useful mutants, one tuple per problem; made in one call of the box for all that are not known."""
-        missing = [p for p in problems if (p.id, family) not in self._known]
-        made = [mutants(p.reference_solution or "", p.entry_point, family) for p in missing]
-        probes = [probe_inputs(p, problem_cases(p, "baseline").cases) for p in missing]
+        """Sources of useful mutants, one tuple per problem. Those not known are made in two calls of the box: contracts
+        on inputs, then references and mutants on those allowed."""
+        own = {p: problem_cases(p, "baseline").cases for p in problems if (p.id, family) not in self._known}
+        probes = probe_inputs(own, PROBES, judge.run, judge.limits)
+        made = {p: mutants(p.reference_solution or "", p.entry_point, family) for p in probes}
         tasks = [
-            [
-                Task(source, p.entry_point, inputs, p.imports, judge.limits, secret=True)
-                for source in (p.reference_solution or "", *(m.source for m in own))
-            ]
-            for p, own, inputs in zip(missing, made, probes, strict=True)
+            Task(source, p.entry_point, inputs, p.imports, judge.limits, secret=True)
+            for p, inputs in probes.items()
+            for source in (p.reference_solution or "", *(mutant.source for mutant in made[p]))
         ]
-        ran = iter(judge.run([task for own in tasks for task in own]))
+        ran = iter(judge.run(tasks))
         found: dict[str, tuple[str, ...]] = {}
-        for problem, own in zip(missing, made, strict=True):
-            reference, *others = (next(ran) for _ in range(len(own) + 1))
-            useful = useful_mutants(problem, own, reference, others)
+        for problem, changed in made.items():
+            reference, *others = (next(ran) for _ in range(len(changed) + 1))
+            useful = useful_mutants(problem, changed, reference, others)
             found[problem.id] = tuple(mutant.source for mutant in useful)
             if not any(one.status == "infra_error" for row in (reference, *others) for one in row):
                 self._known[problem.id, family] = found[problem.id]

@@ -15,10 +15,9 @@ from selfplay.box.task import Execution
 from selfplay.cases.equality import equal
 from selfplay.cases.values import load
 from selfplay.game.problems import Problem
-from selfplay.judging.probes import probe_inputs
 from selfplay.mutation.operators import OPERATORS, Family
 
-__all__ = ["Family", "Mutant", "mutants", "probe_inputs", "useful_mutants"]
+__all__ = ["Family", "Mutant", "mutants", "useful_mutants"]
 
 MAX_MUTANTS = 24
 MAX_SOURCE = 20_000  # characters; a longer reference is not mutated

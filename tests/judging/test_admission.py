@@ -136,7 +136,7 @@ def test_what_cannot_both_be_true_is_contested(one: str, other: str, contested: 
 
 def test_outputs_that_cannot_both_be_printed_are_contested() -> None:
     printing = Problem("s", "", "", "", (), kind="stdio")
-    cases = tuple(Case("t", out, "1", "stdout", out) for out in ("2", "3"))
+    cases = tuple(Case("t", out, "1\n", "stdout", out) for out in ("2", "3"))
     assert [refusal.reason for refusal in screen(printing, Reading(cases, ()))[1]] == ["conflict"] * 2
     assert screen(printing, Reading(cases, ()), trust_reference=True)[0] == cases
 

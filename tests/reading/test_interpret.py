@@ -7,7 +7,6 @@ import time
 
 import pytest
 
-from selfplay.judging.domain import fits_annotations
 from selfplay.reading.interpret import Interpreter, holds
 from selfplay.reading.names import Scope
 from selfplay.reading.refusals import NotReadable
@@ -141,44 +140,3 @@ def test_a_contract_that_raises_on_the_arguments_does_not_hold() -> None:
 def test_a_contract_that_is_no_expression_says_so() -> None:
     with pytest.raises(NotReadable, match="write a condition"):
         holds(("xs = 1",), {"xs": []})
-
-
-@pytest.mark.parametrize(
-    ("annotation", "fitting", "others"),
-    [
-        ("int", [1], [True, 1.0, "a", None]),
-        ("float", [1, 1.0], [True, "a"]),
-        ("bool", [True], [1]),
-        ("str", ["a"], [1, ["a"]]),
-        ("list[int]", [[], [1]], [[True], ["a"], (1,), [1.5]]),
-        ("List[List[float]]", [[[1]], []], [[1]]),
-        ("list", [[1, "a"]], [(1,)]),
-        ("dict[str, list[int]]", [{}, {"a": [1]}], [{1: [1]}, {"a": ["b"]}]),
-        ("tuple[int, str]", [(1, "a")], [(1,), ("a", 1)]),
-        ("tuple[int, ...]", [(), (1, 2)], [("a",)]),
-        ("int | None", [1, None], ["a"]),
-        ("Optional[int]", [1, None], ["a"]),
-        ("typing.Union[int, str]", [1, "a"], [None]),
-        ("'list[int]'", [[1]], [["a"]]),
-        ("Any", [1, None, "a"], []),
-        ("SomethingElse", [1, None], []),
-        ("set[int]", [{1}], [[1], {"a"}]),
-        ("Sequence[int]", [[1], (1,)], [{1}, ["a"]]),
-        ("Literal['a', 'b']", ["a"], ["c"]),
-        ("Callable[[int], int]", [], [1]),
-    ],
-)
-def test_annotations_decide_the_type(annotation: str, fitting: list[object], others: list[object]) -> None:
-    signature = f"def f(x: {annotation}) -> int:"
-    assert all(fits_annotations(signature, [value]) for value in fitting)
-    assert not any(fits_annotations(signature, [value]) for value in others)
-
-
-def test_the_number_of_arguments_must_fit() -> None:
-    signature = "def f(a: int, b: int = 2, *rest: str):"
-    assert fits_annotations(signature, [1])
-    assert fits_annotations(signature, [1, 2, "x"])
-    assert not fits_annotations(signature, [])
-    assert not fits_annotations(signature, [1, 2, 3])
-    assert not fits_annotations("def f(a, b):", [1])
-    assert fits_annotations("", [1, 2, 3])

@@ -11,7 +11,7 @@ import builtins
 from collections.abc import Iterator
 
 from selfplay.game.problems.problem import Problem, StdinTest
-from selfplay.game.syntax import definition, parsed
+from selfplay.game.syntax import bound, definition, parsed
 
 Flaws = Iterator[tuple[str, str, str]]  # field, why, action
 
@@ -106,7 +106,9 @@ def _mentions(tree: ast.AST, name: str) -> bool:
 def _contract_flaws(problem: Problem, parameters: tuple[str, ...]) -> Flaws:
     if problem.contract is None:
         return
-    known = {name.lstrip("*") for name in parameters} | set(dir(builtins))
+    helpers = parsed(problem.helpers)
+    known = {name.lstrip("*") for name in parameters} | {"math", *dir(builtins)}
+    known.update(*(bound(statement) for statement in (helpers.body if helpers else ())))
     for number, condition in enumerate(problem.contract.requires):
         tree = parsed(f"({condition}\n)")
         loose = sorted(_free_names(tree) - known) if tree else []

@@ -73,7 +73,7 @@ class Desk:
             return (), (*reading.refused, *(_costly(case, error) for case in reading.cases))
 
     def probes(self, problem: Problem, cases: Sequence[Case], limit: int) -> tuple[str, ...]:
-        """Inputs on which a reference shows what else it returns."""
+        """Inputs on which a reference shows what else it returns; the problem's contract has yet to run on them."""
         try:
             return self.clerk.do("probes", problem, tuple(cases), limit)
         except GaveUp:

@@ -15,7 +15,7 @@ from selfplay.game.extract import Code, extract_code
 from selfplay.game.problems import Problem
 from selfplay.judging.admission import Admission, admit, samples_of, screen
 from selfplay.judging.entry import called_entry_point, called_functions
-from selfplay.judging.probes import probe_inputs
+from selfplay.judging.probes import candidates
 from selfplay.judging.state import keeps_state
 from selfplay.judging.turns import Suite, read_suite
 from selfplay.reading import Reading, problem_cases, read_cases
@@ -60,9 +60,9 @@ def admission(
 
 
 def probes(problem: Problem, cases: Sequence[Case], limit: int) -> tuple[str, ...]:
-    """Inputs that a problem allows, near those of its own tests or, where it has none, of these cases."""
+    """Inputs near those of a problem's own tests or, where it has none, of these cases, that fit its annotations."""
     small = [case for case in problem_cases(problem).cases or cases if len(case.arguments) < PROBED]
-    return probe_inputs(problem, small[:PROBED_CASES], limit)
+    return candidates(problem, small[:PROBED_CASES], limit)
 
 
 def verdicts(cases: Sequence[Case], programs: Sequence[tuple[str, Ran]]) -> tuple[tuple[Row, bool], ...]:
