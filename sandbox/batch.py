@@ -96,6 +96,7 @@ def configured(box, imports):
     configuration = {
         "modules": box["modules"],
         "jail": True,
+        "tests": False,
         "preimport": box["preimport"],
         "packages": found.names,
         "path": found.folders,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from selfplay.box.progress import Progress
 
 FRAME = struct.Struct("!cI")
-_ORDER = struct.Struct("!BIddddQQQI")
+ORDER = struct.Struct("!BIddddQQQI")
 _END = struct.Struct("!BiIdd")
 _SECONDS = struct.Struct("!d")
 _EXITED, _CPU, _WALL, _STOPPED, _FLOOD, _TOTAL, _FULL = range(7)  # why a child ended
@@ -58,7 +58,7 @@ class Order:
         inputs = task.inputs[self.first : self.first + self.count]
         body = json.dumps([task.source, task.entry_point, inputs], separators=(",", ":")).encode()
         self.length = len(body)
-        header = _ORDER.pack(
+        header = ORDER.pack(
             0 if task.entry_point else 1,
             self.count,
             limits.cpu_seconds,
