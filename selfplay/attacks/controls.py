@@ -26,7 +26,9 @@ def _tests(name: str, tests: str, admits: int, task: Task = ADD) -> Control:
 
 
 _ECHO = Task(
-    Problem("echo", "", "", "", (), "import sys\nprint(sys.stdin.read(), end='')", kind="stdio"),
+    Problem(
+        "echo", "", "", "", (StdinTest(" d\n", " d\n"),), "import sys\nprint(sys.stdin.read(), end='')", kind="stdio"
+    ),
     StdinTest("a b\n c\n", "a b\n c\n"),
 )
 

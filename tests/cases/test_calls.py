@@ -7,8 +7,6 @@ from typing import Any
 import pytest
 
 from selfplay.cases.calls import call_of, call_text, folded
-from selfplay.game.problems import Contract, Problem
-from selfplay.judging.domain import in_domain, named
 
 
 @pytest.mark.parametrize(
@@ -44,31 +42,3 @@ def test_keywords_fold_into_their_places(
 def test_the_order_of_keywords_does_not_matter() -> None:
     one, other = call_text([], {"x": 1, "y": 2}), call_text([], {"y": 2, "x": 1})
     assert folded(one, "def f(**rest):") == folded(other, "def f(**rest):")
-
-
-@pytest.mark.parametrize(
-    ("signature", "positional", "keywords", "bound"),
-    [
-        ("def f(a, b=2):", [1], {}, {"a": 1, "b": 2}),
-        ("def f(a, b=2):", [], {"a": 1, "b": 3}, {"a": 1, "b": 3}),
-        ("def f(a, b=2):", [1], {"a": 1}, None),
-        ("def f(a, b=2):", [1], {"c": 1}, None),
-        ("def f(a, /):", [], {"a": 1}, None),
-        ("def f(a, *rest, k=1, **others):", [1, 2], {"z": 3}, {"a": 1, "rest": (2,), "k": 1, "others": {"z": 3}}),
-        ("def f(*, k):", [], {}, None),
-    ],
-)
-def test_arguments_are_bound_as_python_binds_them(
-    signature: str, positional: list[Any], keywords: dict[str, Any], bound: dict[str, Any] | None
-) -> None:
-    assert named(signature, positional, keywords) == bound
-
-
-def test_annotations_and_contracts_hold_for_keywords() -> None:
-    contract = Contract(("0 < k <= len(xs)",), ())
-    problem = Problem("p", "", "f", "def f(xs: list[int], k: int = 1) -> int:", (), contract=contract)
-    assert in_domain(problem, [[1, 2]], {"k": 2})
-    assert in_domain(problem, [], {"xs": [1]})
-    assert not in_domain(problem, [[1, 2]], {"k": 3})
-    assert not in_domain(problem, [[1, 2]], {"k": 1.0})
-    assert not in_domain(problem, [[1, 2]], {"j": 1})

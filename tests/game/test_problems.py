@@ -184,6 +184,12 @@ def test_a_comprehension_in_a_contract_may_use_names_of_its_own(write):
     load_problems(write({**PROTOTYPE, "contract": {"requires": ["all(-9 <= n for n in nums)"]}}))
 
 
+def test_a_contract_may_use_the_problem_s_helpers_and_math(write):
+    helpers = "import re\ndef is_even(n):\n    return n % 2 == 0"
+    requires = ["is_even(target)", "math.gcd(target, 4) == 2", "re.match('2', str(target))"]
+    load_problems(write({**PROTOTYPE, "helpers": helpers, "contract": {"requires": requires}}))
+
+
 def test_a_program_has_no_asserts(write):
     assert 'write {"input": "...", "output": "..."}' in refusal(
         write({**PROGRAM, "baseline_tests": ["assert f() == 1"]})

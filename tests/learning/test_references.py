@@ -1,15 +1,16 @@
-"""References are asked before a run: which problems are refused, on which test, and which are none of our business."""
+"""References and contracts are asked before a run: which problems are refused, on which test, and which not asked."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from selfplay.box.local import LocalBox
 from selfplay.box.task import Limits
 from selfplay.errors import Flaw, ProblemError
-from selfplay.game.problems import Problem
+from selfplay.game.problems import Contract, Problem
 from selfplay.judging.judge import Judge
 from selfplay.learning.ranks import Ranks
 from selfplay.learning.references import check_references
@@ -57,6 +58,31 @@ def test_a_reference_is_refused_by_its_first_test_that_it_does_not_pass(
     assert "problem 'double': the reference_solution" in flaw
     assert why in flaw
     assert action in flaw
+
+
+@pytest.mark.parametrize(
+    ("condition", "why"),
+    [
+        ("n < 3", "does not allow the arguments of `assert f(3) == 6`"),
+        ("nobody(n)", "does not allow the arguments of `assert f(2) == 4` (NameError)"),
+        ("n / (n - 3)", "does not allow the arguments of `assert f(3) == 6` (ZeroDivisionError)"),
+        ("any(iter(int, 1))", "does not allow the arguments of `assert f(2) == 4` (timeout)"),
+        ("n >", "does not allow the arguments of `assert f(2) == 4` (SyntaxError)"),
+    ],
+)
+@pytest.mark.parametrize("reference", [RIGHT, None])
+def test_a_contract_is_refused_by_the_first_test_that_it_does_not_allow(
+    judge: Judge, condition: str, why: str, reference: str | None
+) -> None:
+    narrow = replace(problem(reference), contract=Contract((condition,)))
+    [flaw] = flaws(judge, narrow, problem(RIGHT, "other"))
+    assert f"problem 'double': the contract {why}" in flaw
+    assert "correct the contract or the test" in flaw
+
+
+def test_a_contract_that_allows_the_baseline_tests_is_let_through(judge: Judge) -> None:
+    """Hidden tests are read by evaluations alone, where every test of the problem's counts."""
+    assert flaws(judge, replace(problem(RIGHT), contract=Contract(("n > 1",)))) == []
 
 
 def test_each_problem_has_one_flaw_and_the_others_none(judge: Judge) -> None:

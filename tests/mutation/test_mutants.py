@@ -1,4 +1,4 @@
-"""Mutants of a reference and the probes that tell them from it."""
+"""Mutants of a reference, and which of them are useful."""
 
 from __future__ import annotations
 
@@ -7,12 +7,8 @@ import ast
 import pytest
 
 from selfplay.box.task import Execution
-from selfplay.cases.values import decode
 from selfplay.game.problems import Contract, Problem
-from selfplay.judging.domain import in_domain
-from selfplay.judging.probes import probe_inputs, variations
 from selfplay.mutation.mutants import Family, Mutant, mutants, useful_mutants
-from selfplay.reading import problem_cases
 
 SOURCE = '''def f(xs: list[int], k: int = 2) -> list[int]:
     """Not 7."""
@@ -98,37 +94,6 @@ def test_a_reference_that_cannot_be_parsed_has_no_mutants() -> None:
 
 def test_docstrings_and_annotations_are_left_alone() -> None:
     assert mutants('def f(a: Literal[3]) -> Literal[4]:\n    """5 < 6"""\n    return a\n', "f", "paid") == ()
-
-
-def test_probes_stay_within_contract_and_annotations() -> None:
-    probes = [decode(text) for text in probe_inputs(PROBLEM, problem_cases(PROBLEM).cases)]
-    assert len(probes) == 40
-    assert all(in_domain(PROBLEM, arguments) for arguments in probes)
-
-
-def test_probes_hold_the_inputs_on_which_programs_go_wrong() -> None:
-    probes = [decode(text) for text in probe_inputs(PROBLEM, problem_cases(PROBLEM).cases)]
-    lists = [arguments[0] for arguments in probes]
-    assert [] in lists
-    assert any(len(xs) == 1 for xs in lists)
-    assert any(len(set(xs)) < len(xs) for xs in lists)
-    assert any(min(xs, default=0) < 0 for xs in lists)
-    assert any(len(xs) > 6 for xs in lists)
-    assert any(0 in xs for xs in lists)
-
-
-def test_numbers_of_the_text_and_the_reference_are_probed_with_their_neighbours() -> None:
-    reference = "def f(n):\n    return n > 70"
-    problem = Problem("p", "At least 50.", "f", "def f(n: int) -> int:", ("assert f(1) == 1",), reference)
-    probed = {decode(text)[0] for text in probe_inputs(problem, problem_cases(problem).cases)}
-    assert {49, 50, 51, 69, 70, 71, 0, 1, -1} <= probed
-
-
-@pytest.mark.parametrize("value", [True, 3, 2.5, "abc", [3, 1], (1, 2), {1, 2}, frozenset("ab"), {"a": 1}, []])
-def test_variations_keep_the_type(value: object) -> None:
-    found = list(variations(value))
-    assert found
-    assert all(type(other) is type(value) for other in found)
 
 
 def runs(*values: str) -> list[Execution]:
