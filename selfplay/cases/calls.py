@@ -124,3 +124,8 @@ def parameters(signature: str) -> ast.arguments | None:
         return None
     function = tree.body[0]
     return function.args if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) else None
+
+
+def is_call(text: str) -> bool:
+    """Whether a text is the arguments of a call, and no other operation."""
+    return text.startswith(('["l"', '["d"'))

@@ -117,7 +117,11 @@ class Evaluator:
         """`f(x) == pytest.approx(expected, rel, abs)`: an absolute tolerance alone switches the relative one off."""
         given = dict(zip(("expected", "rel", "abs"), approx.args, strict=False))
         given |= {keyword.arg or "": keyword.value for keyword in approx.keywords}
-        if len(approx.args) + len(approx.keywords) != len(given) or not {"expected"} <= set(given) <= {"expected", "rel", "abs"}:
+        if len(approx.args) + len(approx.keywords) != len(given) or not {"expected"} <= set(given) <= {
+            "expected",
+            "rel",
+            "abs",
+        }:
             raise NotLiteral("approx with other arguments")
         expected = self.value(given["expected"])
         values = [pair[1] for pair in expected[1:]] if tag_of(expected) == "d" else [expected]
@@ -156,7 +160,9 @@ class Evaluator:
         """The names of built-in exceptions."""
         names: list[str] = []
         for kind in kinds.elts if isinstance(kinds, ast.Tuple) else [kinds]:
-            found = getattr(builtins, kind.id, None) if isinstance(kind, ast.Name) and self._is_builtin(kind.id) else None
+            found = (
+                getattr(builtins, kind.id, None) if isinstance(kind, ast.Name) and self._is_builtin(kind.id) else None
+            )
             if not (isinstance(found, type) and issubclass(found, BaseException)):
                 raise NotLiteral("no built-in exception")
             names.append(found.__name__)

@@ -97,8 +97,6 @@ def _scalar(tree: Tree) -> str:
             return repr(_DATES[tag].fromisoformat(parts[0]))
         case "delta":
             return repr(dt.timedelta(*parts))
-        case "e":
-            return f"<raises {parts[0]}>"
         case "h":
             return f"<{parts[0]} {parts[1]}>"
         case "u" | "y":
@@ -131,4 +129,6 @@ def wanted(case: Case) -> str:
             return f"returned {literal(load(case.expected), SHOWN)}"
         case "truthy" | "falsy":
             return f"the result {case.operator}"
+        case "runs":
+            return " ".join(case.source.split())[:SHOWN]
     return f"the result {case.operator} {literal(load(case.expected), SHOWN)}"

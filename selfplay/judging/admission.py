@@ -59,14 +59,15 @@ def screen(problem: Problem, reading: Reading, already: Iterable[object] = (), t
     """For each literal case of a reading why it cannot count, None where nothing is wrong so far.
 
     `already` are identities of cases that were written before. `trust` leaves domain, exceptions and contradictions to the
-    reference, if there is one: for a command line that has no description.
+    reference, if there is one, and counts what is weak or said twice, as pytest would: for a command line.
     """
     seen = set(already)
     unsettled = problem.reference_solution is None and not trust
     contested = _contested(reading.cases) if unsettled else frozenset()
     found: list[Refusal | None] = []
     for case in reading.cases:
-        reason, detail = ("duplicate", "") if case.identity in seen else _flaw(problem, case, trust)
+        repeated = case.identity in seen and not trust
+        reason, detail = ("duplicate", "") if repeated else _flaw(problem, case, trust)
         if not reason and case.calls in contested:
             reason, detail = "conflict", "another case expects something else, and no reference settles it"
         if reason != "domain":  # another spelling of the same input may be inside
@@ -246,7 +247,9 @@ class _Trial:
         return mark_of(case, Outcome(load(execution.value)), self.beside.seed, self.steps)
 
     def _weakness(self, case: Case) -> tuple[str, str] | None:
-        if is_weak(case.mark) and not self.beside.trust:
+        if self.beside.trust:
+            return None
+        if is_weak(case.mark):
             return "weak", "it accepts what differs in one place from the right outcome, or most of what is near"
         own = {place for place, digit in enumerate(case.mark) if digit == "1"}
         calls = set(case.calls)
