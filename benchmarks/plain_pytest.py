@@ -3,9 +3,7 @@
     python -m benchmarks.plain_pytest < jobs      (`outcomes` does that)
 
 Each job has a process and a folder of its own, with the program as `solution.py`, under every other name of a module
-that the tests import and that does not exist, and the tests as `test_suite.py`. Two things only are done to the tests.
-Where they hold a copy of the entry point, every public name of the program that they define is imported from it instead.
-Where they use a public name of the program that they neither import nor define, an import of it is put on top.
+that the tests import and that does not exist, and the tests as `test_suite.py` (honest_files.py).
 
 The process is a fork of one that has pytest loaded, which saves a second and changes nothing for the tests. A text in
 which pytest finds no test is only imported, which is all that pytest does with it. Not confined: meant for programs that
@@ -18,7 +16,6 @@ import ast
 import contextlib
 import gc
 import hashlib
-import importlib.util
 import json
 import os
 import resource
@@ -36,10 +33,15 @@ from typing import Any
 
 import pytest
 
-SECONDS = 2  # of one test, on the wall
-JOB_SECONDS = 12  # of one job, on the wall and of CPU; the tests that are left then have no outcome
+from benchmarks import honest_files
+from benchmarks.honest_files import has_tests, with_program, write_modules
+
+SECONDS = 1  # of CPU for one test, so that the load of the machine decides nothing
+WALL_SECONDS = 20  # of one test
+JOB_SECONDS = 8  # of CPU for one job; the tests that are left then have no outcome
 MEMORY = 2 << 30
 PROCESSES = 2
+JOBS_WORTH_A_PROCESS = 8  # one takes a second to start
 MODULE = "module"  # the name of what a file without tests asserts
 ROOT = Path(__file__).parent.parent
 WARM = """\
@@ -87,16 +89,18 @@ def outcomes(jobs: Sequence[Job]) -> list[Outcome]:
 
 
 def _digest(job: Job) -> str:
-    parts = (Path(__file__).read_text(encoding="utf-8"), sys.version, pytest.__version__, job.reference)
-    return hashlib.sha256(json.dumps([*parts, job.entry_point, job.program, job.tests]).encode()).hexdigest()
+    """Of the job and of all that decides its outcome."""
+    sources = [Path(str(module)).read_text(encoding="utf-8") for module in (__file__, honest_files.__file__)]
+    return hashlib.sha256(json.dumps([*sources, sys.version, pytest.__version__, *_fields(job)]).encode()).hexdigest()
 
 
 def _run(missing: Sequence[tuple[Path, Job]]) -> None:
-    """Has the jobs run in PROCESSES processes, which write each outcome to its path."""
+    """Has the jobs run in at most PROCESSES processes, which write each outcome to its path."""
+    processes = min(PROCESSES, -(-len(missing) // JOBS_WORTH_A_PROCESS))
     command = [sys.executable, "-m", "benchmarks.plain_pytest"]
     environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     running: list[subprocess.Popen[bytes]] = []
-    for share in (missing[start::PROCESSES] for start in range(PROCESSES)):
+    for share in (missing[start::processes] for start in range(processes)):
         lines = "".join(json.dumps([str(path), *_fields(job)]) + "\n" for path, job in share)
         with tempfile.TemporaryFile() as given:
             given.write(lines.encode())
@@ -149,96 +153,29 @@ def in_fork(job: Job) -> dict[str, Any]:
     for name, holds in (line for line in told if isinstance(line, list)):
         passed[name] = passed.get(name, True) and holds
     ends = [line for line in told if isinstance(line, dict)]
-    return {"passed": passed, **(ends[-1] if ends else {"collected": bool(passed), "ended": False})}
+    return {"passed": passed, **(ends[-1] if ends else {"collected": False, "ended": False})}
 
 
 def _child(job: Job, folder: Path, pipe: Any) -> None:
-    resource.setrlimit(resource.RLIMIT_CPU, (JOB_SECONDS, JOB_SECONDS))
+    resource.setrlimit(resource.RLIMIT_CPU, (2 * JOB_SECONDS, 2 * JOB_SECONDS))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     sys.dont_write_bytecode = True
     os.chdir(folder)
     sys.path[0] = str(folder)  # what `python -m pytest` puts there
-    text = with_program(job)
-    _write_modules(folder, ast.parse(text), job.program)
+    text = with_program(job.tests, job.reference, job.entry_point)
+    tree = ast.parse(text)
+    write_modules(folder, tree, job.program)
     (folder / "test_suite.py").write_text(text, encoding="utf-8")
     watch = _Watch(pipe)
-    signal.signal(signal.SIGALRM, watch.too_slow)
-    if _has_tests(ast.parse(text)):
-        pytest.main([*FLAGS, "--rootdir", str(folder), "test_suite.py"], plugins=[watch])
+    for number in (signal.SIGPROF, signal.SIGALRM):
+        signal.signal(number, watch.too_slow)
+    if has_tests(tree):
+        code = pytest.main([*FLAGS, "--rootdir", str(folder), "test_suite.py"], plugins=[watch])
+        watch.ended &= code != pytest.ExitCode.INTERNAL_ERROR
     else:
         watch.collected = watch.imported(folder / "test_suite.py")
         watch.tell([MODULE, watch.collected])
     watch.tell({"collected": watch.collected, "ended": watch.ended})
-
-
-def with_program(job: Job) -> str:
-    """The tests, with imports in place of copies of the program and on top for names that come from nowhere."""
-    tree = ast.parse(job.tests)
-    public = _public(ast.parse(job.reference))
-    bound = {name for node in tree.body for name in _bound(node)}
-    copies = {name for node in tree.body for name in _defined(node)} & public if job.entry_point in bound else set()
-    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} & public
-    starred = any(alias.name == "*" for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names)
-    absent = sorted(used - bound) if not starred else []
-    text = job.tests
-    if copies:
-        tree.body = [_replaced(node, copies) for node in tree.body]
-        text = ast.unparse(tree)
-    return f"from solution import {', '.join(absent)}\n{text}" if absent else text
-
-
-def _public(program: ast.Module) -> set[str]:
-    return {name for node in program.body for name in (*_defined(node), *_assigned(node)) if not name.startswith("_")}
-
-
-def _bound(node: ast.stmt) -> Iterator[str]:
-    yield from _defined(node)
-    yield from (child.id for child in ast.walk(node) if isinstance(child, ast.Name) and _is_store(child))
-    for child in ast.walk(node):
-        if isinstance(child, (ast.Import, ast.ImportFrom)):
-            yield from ((alias.asname or alias.name).split(".")[0] for alias in child.names)
-
-
-def _defined(node: ast.stmt) -> Iterator[str]:
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        yield node.name
-
-
-def _assigned(node: ast.stmt) -> Iterator[str]:
-    if isinstance(node, (ast.Assign, ast.AnnAssign)):
-        yield from (child.id for child in ast.walk(node) if isinstance(child, ast.Name) and _is_store(child))
-
-
-def _is_store(node: ast.Name) -> bool:
-    return isinstance(node.ctx, ast.Store)
-
-
-def _replaced(node: ast.stmt, copies: set[str]) -> ast.stmt:
-    name = next(_defined(node), "")
-    return ast.ImportFrom("solution", [ast.alias(name)], 0) if name in copies else node
-
-
-def _has_tests(tree: ast.Module) -> bool:
-    functions = (node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)))
-    return any(node.name.startswith("test") for node in functions)
-
-
-def _write_modules(folder: Path, tests: ast.Module, program: str) -> None:
-    """`solution.py`, and modules that are it under every name that the tests import and that does not exist."""
-    (folder / "solution.py").write_text(program, encoding="utf-8")
-    for dotted in sorted(_imported(tests) - {"solution"}):
-        if importlib.util.find_spec(dotted.split(".")[0]) is None:
-            path = folder.joinpath(*dotted.split("."))
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.with_suffix(".py").write_text("import solution, sys\n\nsys.modules[__name__] = solution\n")
-
-
-def _imported(tests: ast.Module) -> set[str]:
-    nodes = list(ast.walk(tests))
-    plain = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
-    return plain | {
-        node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module and not node.level
-    }
 
 
 class _TooSlow(BaseException):
@@ -250,7 +187,6 @@ class _Watch:
 
     def __init__(self, pipe: Any) -> None:
         self.pipe, self.collected, self.ended, self.late = pipe, True, True, False
-        self.deadline = time.monotonic() + JOB_SECONDS
 
     def tell(self, line: object) -> None:
         self.pipe.write(json.dumps(line) + "\n")
@@ -263,10 +199,12 @@ class _Watch:
     @contextlib.contextmanager
     def limit(self) -> Iterator[None]:
         self.late = False
-        signal.alarm(SECONDS)
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)
+        signal.alarm(WALL_SECONDS)
         try:
             yield
         finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
             signal.alarm(0)
 
     def imported(self, path: Path) -> bool:
@@ -282,14 +220,17 @@ class _Watch:
         with self.limit():
             return (yield)
 
+    def pytest_collection_finish(self, session: Any) -> None:
+        self.tell({"collected": self.collected, "ended": False})
+
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: Any) -> Iterator[None]:
         with self.limit():
             result = yield
         if self.late:
             self.tell([_name(item), False])
-        if time.monotonic() > self.deadline:
-            self.ended, item.session.shouldstop = False, f"more than {JOB_SECONDS} s"
+        if time.process_time() > JOB_SECONDS:
+            self.ended, item.session.shouldstop = False, f"more than {JOB_SECONDS} s of CPU"
         return result
 
     def pytest_runtest_logreport(self, report: Any) -> None:
