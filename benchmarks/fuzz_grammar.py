@@ -31,7 +31,7 @@ from benchmarks.fuzz_pools import (
     STATEMENTS,
     STRINGS,
 )
-from benchmarks.reading_suites import own_set
+from benchmarks.honest_suites import own_set
 from selfplay.reading.known import BUILTINS
 from selfplay.reading.methods import METHODS, MODULES
 

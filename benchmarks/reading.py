@@ -2,7 +2,7 @@
 
     python -m benchmarks.reading [--data FOLDER] [--refused]
 
-Reads the files of benchmarks/reading_set, written in the styles of models and people, and, with `--data`, HumanEval and
+Reads the files of benchmarks/honest_set, written in the styles of models and people, and, with `--data`, HumanEval and
 MBPP below that folder. A function is read where it gives a case, as a whole where every assertion of it about a result is
 one (an assertion about something known may be left out). Some styles cannot be read by anybody who does not run them
 (mocks, random draws): they are in the set because they are in the world.
@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.reading_plain import Outcomes, outcomes
-from benchmarks.reading_suites import Suite, own_set, real_sets
+from benchmarks.honest_suites import Suite, own_set, real_sets
 from selfplay.box.local import LocalBox
 from selfplay.cases.case import Case, Refusal, Verdict
 from selfplay.judging.entry import signature_of

@@ -100,6 +100,7 @@ def configured(box, packages):
     configuration = {
         "modules": box["modules"],
         "jail": True,
+        "tests": False,
         "preimport": box["preimport"],
         "packages": packages.names,
         "path": packages.folders,

@@ -47,6 +47,26 @@ class Report:
             frame = frame[_write(self.pipe, frame) :]
 
 
+def listener(pipe):
+    """A function that waits for the host's next word; None where there will be none."""
+
+    def take(count):
+        parts = []
+        while count:
+            part = os.read(pipe, min(count, 1 << 20))
+            if not part:
+                return None
+            parts.append(part)
+            count -= len(part)
+        return b"".join(parts)
+
+    def listen():
+        head = take(4)
+        return None if head is None else take(int.from_bytes(head, "big"))
+
+    return listen
+
+
 def names_of(error):
     """The names of an exception's classes, most derived first, as JSON. One that poses as a built-in is told apart."""
     return json.dumps(_names_of(error)).encode()

@@ -77,7 +77,7 @@ class Watch:
         os.set_blocking(self.reader, False)
         poller = select.poll()
         poller.register(self.service.commands, 0)  # says when the host hangs up
-        exited = _exit_descriptor(self.pid)
+        exited = exit_descriptor(self.pid)
         if exited >= 0:
             poller.register(exited, select.POLLIN)
         # most children have ended by then, and their end wakes us; hundreds of reports fill the socket sooner
@@ -142,7 +142,7 @@ class Watch:
     def _over(self):
         """Which limit is passed, if any."""
         now = time.monotonic()
-        if _threads(self.pid) > THREADS:
+        if threads_of(self.pid) > THREADS:
             return FLOOD
         if self.used > self.order.total_cpu or now - self.start > self.order.total_wall:
             return TOTAL
@@ -227,7 +227,7 @@ def _kill_orphans(children):
     return bool(pids)
 
 
-def _exit_descriptor(pid):
+def exit_descriptor(pid):
     """A descriptor that becomes readable when the child ends; -1 where the kernel has none (then ticks must do)."""
     try:
         return os.pidfd_open(pid)
@@ -235,7 +235,7 @@ def _exit_descriptor(pid):
         return -1
 
 
-def _threads(pid):
+def threads_of(pid):
     """How many threads a process has: the kernel counts a folder for each. Landlock closes /proc to reading, not to
     this look at its size; 0 where even that is hidden."""
     try:

@@ -3,8 +3,9 @@
 Started by exec with an empty environment, it imports the common standard library once, puts up its walls, and serves
 orders from its standard input, one at a time, each in a child:
 
-    order     header (kind, cases; CPU and wall seconds of a case, then of all that are left; memory, output, room for
-              answers, depth of recursion, length) and a body of that length
+    order     header (kind: 0 function, 1 program, 2 tests, 3 session, 9 a word to the child that talks; cases; CPU and
+              wall seconds of a case, then of all that are left; memory, output, room for answers, depth of recursion,
+              length) and a body of that length
     answer    frames of kind (1 byte), length (4 bytes), body:  H hello · R a child's report · O what a program
               printed · E the child's end (why, wait status, reports seen, CPU and wall seconds) · F (in place of all
               others) the child failed before the program's first line: why
@@ -31,11 +32,11 @@ import sys
 import time
 from importlib.machinery import PathFinder
 
-from sandbox import jail, runner
+from sandbox import jail, runner, session, talk
 from sandbox.watch import BEGUN, DONE, END, FRAME, FULL, PIPE, Failed, Watch, send
 
 ORDER = struct.Struct("!BIddddQQQII")
-PROGRAM = 1  # the kind of an order that is a program; 0 is a function
+PROGRAM, TESTS, SESSION = 1, 2, 3  # kinds of order; 0 is a function
 
 _REPORT_OVERHEAD = 4096  # what a report holds beside its value
 _CHILD_PIPE = 3
@@ -45,6 +46,7 @@ def main(config):
     """Prepares, says hello and serves orders until the host goes away."""
     commands, answers, null = _take_pipes()
     _prepare(config)
+    warm = _warm() if config["tests"] else None
     walls = jail.Walls()
     if config["jail"]:
         walls.confine_zygote(config["grants"])
@@ -56,7 +58,7 @@ def main(config):
     send(answers, [FRAME.pack(b"H", len(hello)), hello])
     os.dup2(null, 2, inheritable=False)  # until here a failure could be told
     os.close(null)
-    service = Service(commands, answers, walls)
+    service = Service(commands, answers, walls, warm)
     while service.serve_one():
         pass
     os._exit(0)
@@ -81,6 +83,13 @@ def _prepare(config):
     for name in [*config["preimport"], *config["packages"]]:
         with contextlib.suppress(ImportError):  # a program that imports it will be told
             __import__(name)
+
+
+def _warm():
+    """pytest, ready to run tests; only a zygote for tests has its code."""
+    from sandbox import tester
+
+    return tester.Warm()
 
 
 class NamedPackages:
@@ -117,7 +126,7 @@ class Order:
     """What the host asks of one child."""
 
     def __init__(self, kind, cases, cpu, wall, total_cpu, total_wall, memory, output, room, depth, length):
-        self.is_program = kind == PROGRAM
+        self.kind, self.is_program = kind, kind == PROGRAM
         self.cases, self.cpu, self.wall, self.total_cpu, self.total_wall = cases, cpu, wall, total_cpu, total_wall
         self.memory, self.output, self.room, self.depth, self.length = memory, output, room, depth, length
         self.longest_report = output + _REPORT_OVERHEAD
@@ -126,8 +135,8 @@ class Order:
 class Service:
     """Serves orders one by one."""
 
-    def __init__(self, commands, answers, walls):
-        self.commands, self.answers, self.walls = commands, answers, walls
+    def __init__(self, commands, answers, walls, warm=None):
+        self.commands, self.answers, self.walls, self.warm = commands, answers, walls, warm
         self.buffer = bytearray(PIPE)
         self.used = 0
         # listed here, because a walk through all modules dirties 60 pages of a child
@@ -139,13 +148,17 @@ class Service:
         if header is None:
             return False
         order = Order(*ORDER.unpack(header))
+        if order.kind == talk.WORD:  # to a child that is gone
+            _take(self.commands, order.length)
+            return True
         printed = _new_file() if order.is_program else -1
         ours, theirs = _pair()
         pid = os.fork()
         if pid == 0:
             self._child(order, theirs, printed)
         os.close(theirs)
-        watch = Watch(self, pid, ours, order)
+        follow = talk.Talk if order.kind in (TESTS, SESSION) else Watch
+        watch = follow(self, pid, ours, order)
         try:
             reason, *rest = watch.until_the_end()
         except Failed as failure:
@@ -163,6 +176,11 @@ class Service:
                 os.close(printed)
         self._wipe()
         return True
+
+    def word(self):
+        """The host's word to a child that talks; None where the host is gone."""
+        header = _take(self.commands, ORDER.size)
+        return None if header is None else _take(self.commands, Order(*ORDER.unpack(header)).length)
 
     def _relay_output(self, printed, order):
         """Passes on what the program printed, one byte past the cap where it went over. Whether there was no room."""
@@ -198,15 +216,22 @@ class Service:
                 os.dup2(printed, 1)
             pipe = _only(pipe)
             self._confine(order, pipe)
-            report = runner.Report(pipe)
             sys.setrecursionlimit(order.depth)
-            if order.is_program:
-                status = runner.run_program(source, report)
-            else:
-                runner.run_function(source, entry_point, inputs, report, order.output)
-                status = 0
+            status = self._work(order, runner.Report(pipe), runner.listener(pipe), source, entry_point, inputs)
         finally:
             os._exit(status)
+
+    def _work(self, order, report, listen, source, entry_point, inputs):
+        """What a child is there for. Returns its exit status."""
+        if order.is_program:
+            return runner.run_program(source, report)
+        if order.kind == TESTS:
+            self.warm.run(source, entry_point, inputs, report, listen)
+        elif order.kind == SESSION:
+            session.serve(source, entry_point, inputs, report, listen, order.output)
+        else:
+            runner.run_function(source, entry_point, inputs, report, order.output)
+        return 0
 
     def _confine(self, order, pipe):
         """Puts up the walls and says so: from then on it is the program's time."""

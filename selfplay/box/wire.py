@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from selfplay.box.progress import Progress
 
 FRAME = struct.Struct("!cI")
-_ORDER = struct.Struct("!BIddddQQQII")
+ORDER = struct.Struct("!BIddddQQQII")
 _BEFORE_CASES = 1  # reports of a child before its first case: the program is loaded
 _PATIENCE, _PACE = 30.0, 256 << 10  # as in sandbox/watch.py: seconds, and bytes a second more, to read an order
 
@@ -71,7 +71,7 @@ class Order:
         inputs = [task.inputs[case] for case in self.cases]
         body = json.dumps([task.source, task.entry_point, inputs], separators=(",", ":")).encode()
         self.length = len(body)
-        header = _ORDER.pack(
+        header = ORDER.pack(
             0 if task.entry_point else 1,
             self.count,
             limits.cpu_seconds,

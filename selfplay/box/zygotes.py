@@ -28,7 +28,8 @@ PREIMPORTED = (
     "typing", "datetime", "json", "operator", "copy", "abc", "enum", "array", "time", "contextlib", "cmath",
 )  # fmt: skip
 
-_MODULES = ("syscalls", "jail", "codec", "runner", "watch", "zygote")
+_MODULES = ("syscalls", "jail", "codec", "runner", "proxy", "session", "watch", "talk")
+_FOR_TESTS = ("prepare", "tester")  # only where tests run, and never in the cloud
 _BOOT = """
 import json, os, sys, types
 def take(count):
@@ -60,9 +61,12 @@ class BoxUnavailable(SelfplayError):
 
 
 class Zygote:
-    """One zygote process, its pipes, and the orders that it holds."""
+    """One zygote process, its pipes, and the orders that it holds.
 
-    def __init__(self, imports: tuple[str, ...], jail: bool) -> None:
+    `hashes`: it runs tests, with this seed of Python's hashes; None: it runs programs.
+    """
+
+    def __init__(self, imports: tuple[str, ...], jail: bool, hashes: int | None = None) -> None:
         self.imports = imports
         self.orders: deque[Order] = deque()
         self.outgoing: deque[memoryview] = deque()
@@ -73,7 +77,7 @@ class Zygote:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=environment(imports),
+            env=environment(imports) | ({} if hashes is None else {"PYTHONHASHSEED": str(hashes)}),
             close_fds=True,
             bufsize=0,
             cwd="/",
@@ -82,7 +86,7 @@ class Zygote:
         assert self.process.stdin
         assert self.process.stdout
         self.stdin, self.stdout = self.process.stdin.fileno(), self.process.stdout.fileno()
-        self.hello = self._greet(_configuration(imports, jail))
+        self.hello = self._greet(_configuration(imports, jail, tests=hashes is not None))
 
     def _greet(self, configuration: bytes) -> dict[str, object]:
         """Ships the box's code and waits for the zygote's first frame."""
@@ -143,16 +147,18 @@ def environment(imports: tuple[str, ...]) -> dict[str, str]:
     return variables
 
 
-def box_modules() -> list[tuple[str, str]]:
+def box_modules(tests: bool = False) -> list[tuple[str, str]]:
     """Names and texts of the modules that a zygote consists of."""
     folder = resource("sandbox")
-    return [(name, (folder / f"{name}.py").read_text("utf-8")) for name in _MODULES]
+    names = (*_MODULES, *(_FOR_TESTS if tests else ()), "zygote")
+    return [(name, (folder / f"{name}.py").read_text("utf-8")) for name in names]
 
 
-def _configuration(imports: tuple[str, ...], jail: bool) -> bytes:
-    packages = locate(imports)
+def _configuration(imports: tuple[str, ...], jail: bool, tests: bool) -> bytes:
+    packages = locate((*imports, "pytest") if tests else imports)
     configuration = {
-        "modules": box_modules(),
+        "modules": box_modules(tests),
+        "tests": tests,
         "jail": jail,
         "preimport": PREIMPORTED,
         "packages": packages.names,

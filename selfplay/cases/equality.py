@@ -1,8 +1,11 @@
 """Python's `==` and bool() on trees, without ever building or hashing an object of the other side's choosing.
 
-1 == 1.0 == True, a list is no tuple, sets and dictionaries are unordered, NaN and opaque values equal nothing, a huge
-integer compares exactly with a float. Sets and dictionaries are put in order by one canonical text per item, so the
-work is n log n in the size of the frame whatever the items hash to.
+1 == 1.0 == True == Decimal(1), a list is no tuple and a named tuple is one, sets and dictionaries are unordered (two
+OrderedDicts are not, and what a Counter lacks counts 0 in another), NaN, iterators, handles and opaque values equal
+nothing, numbers compare exactly, functions by their text. Sets and dictionaries are put in order by one canonical text
+per item, so the work is n log n in the size of the frame whatever the items hash to.
+
+Left out: a Decimal beyond 10**1000 or below 10**-1000 equals Decimals alone.
 
 Beside the trees of values.py there are those that only views and terms make, which no program can return:
 
@@ -14,21 +17,31 @@ Beside the trees of values.py there are those that only views and terms make, wh
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
 import json
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from itertools import zip_longest
-from math import isfinite, isinf, isnan
-from typing import TypeVar
+from math import isfinite, isinf, isnan, nan
+from typing import Any, TypeVar
 
 from selfplay.cases.steps import Mismatch
-from selfplay.cases.values import Tree, number, whole
+from selfplay.cases.values import Tree, number, rebuild, whole
 
 SETS = ("s", "z", "keys", "items")
 SHUFFLED = ("list?", "tuple?")
 Item = TypeVar("Item")
 HOLDING = ("l", "t", *SETS, *SHUFFLED, "values", "iterator")  # tags that stand before the items themselves
+
+
+SEQUENCES = ("l", "t", "n", "q")
+PAIRS = ("d", "C", "O", "dd")
+EXACT = ("D", "F")
+NOTHING = ("o", "g", "h")  # tags of what equals nothing
+_BY_TEXT = ("date", "datetime", "time", "delta", "u", "y")
+_FIRST = {"n": 3, "q": 2}  # where the items of a sequence begin, if not at 1
 
 
 def equal(a: Tree, b: Tree, rel: float = 0.0, abs: float = 0.0) -> bool:
@@ -37,28 +50,36 @@ def equal(a: Tree, b: Tree, rel: float = 0.0, abs: float = 0.0) -> bool:
         if type(a) is type(b) and not (rel or abs):
             return a == b
         return _equal_scalar(a, b, rel, abs)
-    tag = a[0]
-    if tag == "o" or b[0] == "o":
+    tag, other = a[0], b[0]
+    if tag in NOTHING or other in NOTHING:
         return False
-    if tag == "l" or tag == "t":
-        if tag != b[0]:
-            return b[0] in SHUFFLED and _equal_shuffled(b, a)
-        return len(a) == len(b) and _equal_items(a, b, rel, abs)
-    if tag == "d":
-        return b[0] == "d" and _equal_dicts(a, b, rel, abs)
+    if tag in SHUFFLED or other in SHUFFLED:
+        return _equal_shuffled(a, b) if tag in SHUFFLED else _equal_shuffled(b, a)
+    if tag in SEQUENCES:
+        return _KIND.get(tag, tag) == _KIND.get(other, other) and _equal_items(items_of(a), items_of(b), rel, abs)
+    if tag in PAIRS:
+        return other in PAIRS and _equal_dicts(a, b, rel, abs)
     if tag in SETS:
-        return b[0] in SETS and _equal_sets(a, b)
+        return other in SETS and _equal_sets(a, b)
     if tag == "b" or tag == "B":
-        return b[0] in ("b", "B") and a[1] == b[1]
+        return other in ("b", "B") and a[1] == b[1]
     if tag == "r":
-        return b[0] == "r" and range_key(a) == range_key(b)
-    if tag in SHUFFLED:
-        return _equal_shuffled(a, b)
+        return other == "r" and range_key(a) == range_key(b)
+    if tag in _BY_TEXT:
+        return tag == other and canonical(a) == canonical(b)
     return _equal_scalar(a, b, rel, abs)
 
 
-def _equal_items(a: Tree, b: Tree, rel: float, abs: float) -> bool:
-    return all(equal(x, y, rel, abs) for x, y in zip(a[1:], b[1:], strict=True))
+_KIND = {"n": "t"}  # a named tuple is compared as a tuple
+
+
+def items_of(tree: Tree) -> list[Tree]:
+    """The items of a sequence or a set."""
+    return tree[_FIRST.get(tree[0], 1) :]
+
+
+def _equal_items(a: list[Tree], b: list[Tree], rel: float, abs: float) -> bool:
+    return len(a) == len(b) and all(equal(x, y, rel, abs) for x, y in zip(a, b, strict=True))
 
 
 def _equal_shuffled(a: Tree, b: Tree) -> bool:
@@ -71,8 +92,20 @@ def _equal_shuffled(a: Tree, b: Tree) -> bool:
 def _equal_scalar(a: Tree, b: Tree, rel: float, abs: float) -> bool:
     x, y = number(a), number(b)
     if x is None or y is None:
+        if tag_of(a) in EXACT or tag_of(b) in EXACT:
+            return _equal_exact(a, b)
         return x is y and type(a) is type(b) and type(a) is not list and a == b
     return x == y or (bool(rel or abs) and near(x, y, rel, abs))
+
+
+def _equal_exact(a: Tree, b: Tree) -> bool:
+    """Two numbers of which one is a Decimal or a Fraction."""
+    try:
+        return all(number(tree) is not None or tag_of(tree) in EXACT for tree in (a, b)) and canonical(a) == canonical(
+            b
+        )
+    except Mismatch:  # NaN
+        return False
 
 
 def near(x: int | float | complex, y: int | float | complex, rel: float, abs: float) -> bool:
@@ -105,9 +138,19 @@ def _equal_sets(a: Tree, b: Tree) -> bool:
 
 def _equal_dicts(a: Tree, b: Tree, rel: float, abs: float) -> bool:
     left, right = entries(a), entries(b)
-    if left is None or right is None or len(left) != len(right):
+    if left is None or right is None:
+        return False
+    if a[0] == b[0] == "C":
+        counts, others = dict(left), dict(right)
+        return all(equal(counts.get(key, 0), others.get(key, 0)) for key in counts | others)
+    if len(left) != len(right) or (a[0] == b[0] == "O" and _keys(a) != _keys(b)):
         return False
     return all(k == m and equal(v, w, rel, abs) for (k, v), (m, w) in zip(left, right, strict=True))
+
+
+def _keys(tree: Tree) -> list[str]:
+    """The canonical texts of a dictionary's keys in its order."""
+    return list(dict.fromkeys(canonical(key) for key, _ in tree[1:]))
 
 
 def entries(tree: Tree) -> list[tuple[str, Tree]] | None:
@@ -182,14 +225,48 @@ def _canonical_float(value: float) -> str:
     return hex(int(value))
 
 
+def _canonical_exact(tree: Tree) -> str:
+    """A Decimal or a Fraction; where an int or a float is its equal, the text of that."""
+    value = rebuild(tree)
+    if isinstance(value, Decimal):
+        if not value.is_finite():
+            return _canonical_float(nan if value.is_nan() else float(value))
+        if value and magnitude(value.adjusted()) > 1_000:
+            digits = "".join(map(str, value.as_tuple().digits)).rstrip("0")
+            return f"D{'-' * value.is_signed()}{digits}e{value.adjusted()}"
+    top, bottom = value.as_integer_ratio()
+    if bottom == 1:
+        return hex(top)
+    if top.bit_length() <= 53 and bottom.bit_length() <= 1_075 and top / bottom == value:
+        return _canonical_float(top / bottom)
+    return f"q{top:x}/{bottom:x}"
+
+
+def _canonical_time(tree: Tree) -> str:
+    """A point or a span of time; where a time zone is known, in microseconds of universal time."""
+    value: Any = rebuild(tree)
+    zone = value.utcoffset() if isinstance(value, (dt.datetime, dt.time)) else None
+    if zone is None:
+        return f"{tree[0]} {value}"
+    day = value.toordinal() if isinstance(value, dt.datetime) else 0
+    since = (
+        dt.timedelta(day, 0, value.microsecond, 0, value.minute, value.hour) + dt.timedelta(seconds=value.second) - zone
+    )
+    return f"{tree[0]} {since // dt.timedelta(microseconds=1)} UTC"
+
+
 _CANONICAL: dict[str, Callable[[Tree], str]] = {
     "l": lambda tree: f"[{','.join(map(canonical, tree[1:]))}]",
-    "t": lambda tree: f"({','.join(map(canonical, tree[1:]))})",
+    "q": lambda tree: f"q[{','.join(map(canonical, tree[2:]))}]",
+    **dict.fromkeys(("t", "n"), lambda tree: f"({','.join(map(canonical, items_of(tree)))})"),
     **dict.fromkeys(SETS, lambda tree: "s" + _digest(items(tree))),
-    "d": _canonical_dict,
+    **dict.fromkeys(PAIRS, _canonical_dict),
     **dict.fromkeys(("b", "B"), lambda tree: f"b{tree[1]}"),
+    **dict.fromkeys(("u", "y"), lambda tree: tree[0] + _quoted(tree[1])),
+    **dict.fromkeys(("date", "datetime", "time", "delta"), _canonical_time),
     "r": lambda tree: f"r{':'.join(map(hex, range_key(tree)))}",
     **dict.fromkeys(("f", "I", "c"), _canonical_number),
+    **dict.fromkeys(EXACT, _canonical_exact),
 }
 
 
@@ -207,21 +284,27 @@ def truth(tree: Tree) -> bool:
         return bool(value)
     if type(tree) is not list:
         return bool(tree)
-    if tree[0] == "o":
+    tag = tree[0]
+    if tag in ("o", "h"):
         raise Mismatch("an opaque value has no known truth")
-    if tree[0] == "r":
+    if tag == "r":
         return range_key(tree)[0] > 0
-    if tree[0] in ("b", "B"):
+    if tag in ("b", "B"):
         return tree[1] != ""
-    return len(tree) > 1 or tree[0] == "iterator"
+    if tag in (*EXACT, "delta"):
+        return bool(rebuild(tree))
+    return tag in ALWAYS or len(items_of(tree)) > 0
+
+
+ALWAYS = ("iterator", "g", "u", "y", "date", "datetime", "time")  # tags of what is always true
 
 
 def hashable(tree: Tree) -> bool:
     """Whether Python could put a value into a set."""
     tag = tag_of(tree)
-    if tag == "t":
-        return all(map(hashable, tree[1:]))
-    return tag not in ("l", "s", "d", "B", "list?", "keys", "items")
+    if tag in ("t", "n"):
+        return all(map(hashable, items_of(tree)))
+    return tag not in ("l", "s", *PAIRS, "q", "B", "list?", "keys", "items")
 
 
 def tag_of(tree: Tree) -> str:

@@ -1,13 +1,15 @@
 """A value as the Python that spells it, for people and for exported tests; what a case expects, and what a program did.
 
 Written from the tree, so no object of a program's choosing is ever built. What cannot be spelled (an object of a class) is
-shown in angle brackets. Left out: names of subclasses, which trees do not keep.
+shown in angle brackets. Classes of the standard library are named without their module, dates with it (`datetime.date`).
 """
 
 from __future__ import annotations
 
+import datetime as dt
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from selfplay.box.task import Execution
 from selfplay.cases.case import Case
@@ -15,7 +17,9 @@ from selfplay.cases.values import Tree, load, number, whole
 from selfplay.cases.views import steps
 
 SHOWN = 200  # characters of a value that are shown to people
-_BRACKETS = {"l": ("[", "]"), "t": ("(", ")"), "s": ("{", "}"), "z": ("frozenset({", "})")}
+_BRACKETS = {"l": ("[", "]"), "t": ("(", ")"), "s": ("{", "}"), "z": ("frozenset({", "})"), "g": ("iter([", "])")}
+_PAIRS = {"d": ("{", "}"), "C": ("Counter({", "})"), "O": ("OrderedDict({", "})"), "dd": ("defaultdict(None, {", "})")}
+_DATES = {"date": dt.date, "datetime": dt.datetime, "time": dt.time}
 _EMPTY = {"s": "set()", "z": "frozenset()"}
 _LONG = 30  # digits of a hexadecimal integer that is written in decimal
 
@@ -41,15 +45,24 @@ def _parts(tree: Tree) -> Iterator[str]:
         yield before
         yield from _joined(_parts(part) for part in parts)
         yield "," + after if tag == "t" and len(parts) == 1 else after
-    elif tag == "d":
-        yield "{"
+    elif tag in _PAIRS:
+        before, after = _PAIRS[tag]
+        yield before
         yield from _joined(_pair(key, value) for key, value in parts)
-        yield "}"
+        yield after
+    elif tag == "n":
+        yield f"{parts[0]}("
+        yield from _joined(chain([f"{name}="], _parts(item)) for name, item in zip(parts[1], parts[2:], strict=True))
+        yield ")"
+    elif tag == "q":
+        yield "deque(["
+        yield from _joined(_parts(part) for part in parts[1:])
+        yield "])" if parts[0] is None else f"], maxlen={parts[0]})"
     else:
         yield _EMPTY.get(tag) or _scalar(tree)
 
 
-def _joined(items: Iterator[Iterator[str]]) -> Iterator[str]:
+def _joined(items: Iterable[Iterable[str]]) -> Iterator[str]:
     for place, item in enumerate(items):
         if place:
             yield ", "
@@ -77,6 +90,18 @@ def _scalar(tree: Tree) -> str:
             return f"bytearray({bytes.fromhex(parts[0])!r})"
         case "r":
             return repr(range(*map(whole, parts)))
+        case "D":
+            return f"Decimal('{parts[0]}')"
+        case "F":
+            return f"Fraction({parts[0].replace('/', ', ')})"
+        case "date" | "datetime" | "time":
+            return repr(_DATES[tag].fromisoformat(parts[0]))
+        case "delta":
+            return repr(dt.timedelta(*parts))
+        case "h":
+            return f"<{parts[0]} {parts[1]}>"
+        case "u" | "y":
+            return f"({parts[0]})" if tag == "y" else parts[0]
     return f"<{parts[0]}>"
 
 

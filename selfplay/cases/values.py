@@ -9,33 +9,41 @@ building an object of the other side's choosing:
     {1} frozenset({1})     ["s",1] ["z",1]          {"a": 1}    ["d",["a",1]]
     b"a" bytearray(b"a")   ["b","61"] ["B","61"]    object()    ["o","object"]   (opaque: equal to nothing)
 
-Items of sets are sorted by their own text, dictionaries keep their order, subclasses (Counter, namedtuple, IntEnum) are
-reduced to their base by the base's own methods, never by ones that the subclass may override. `load` reads text of any
-origin and only checks it; `decode` rebuilds objects and is for text that this process encoded itself: 60,000 integers
+    Point(x=1, y=2)        ["n","Point",["x","y"],1,2]          Counter("a")         ["C",["a",1]]
+    deque([1], maxlen=3)   ["q",3,1]   (no maxlen: null)        OrderedDict(a=1)     ["O",["a",1]]
+    Decimal("1.50")        ["D","1.50"]                         defaultdict(int)     ["dd"]   (without its factory)
+    Fraction(-1, 3)        ["F","-1/3"]                         (x for x in [1])     ["g",1]  (an iterator, read)
+    date(2024, 1, 31)      ["date","2024-01-31"]                timedelta(1, 2, 3)   ["delta",1,2,3]
+    datetime, time         ["datetime",iso] ["time",iso]        an instance by handle            ["h","Stack",3]
+    operator.add           ["u","operator.add"]                 lambda x: x + 1      ["y","lambda x: x + 1"]
+
+Items of sets are sorted by their own text, dictionaries keep their order, other subclasses (IntEnum) are reduced to
+their base by the base's own methods, never by ones that the subclass may override. `load` reads text of any origin and
+only checks it (trees.py); `decode` rebuilds objects and is for text that this process encoded itself: 60,000 integers
 of equal hash keep a rebuilt set busy for minutes.
 
-Left out: sharing and cycles (a shared list is written twice, a cycle hits the depth limit), and two lone surrogates
-that spell one character (JSON joins them).
+Left out: sharing and cycles (a shared list is written twice, a cycle hits the depth limit), two lone surrogates that
+spell one character (JSON joins them), and iterators, handles and functions, which only the box has and `load` checks.
 """
 
 from __future__ import annotations
 
-import json
-import re
+import datetime as dt
+from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Iterable
-from typing import Any, NoReturn, TypeAlias
+from decimal import Decimal
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
 
-Tree: TypeAlias = Any  # None | bool | int | str | list of a tag and its parts; checked by load()
+from selfplay.cases.trees import MAX_BYTES, MAX_DEPTH, MAX_DIGITS, MAX_NODES, SMALL, Tree, are_names, dump, load
+from selfplay.cases.trees import checked as checked
+from selfplay.cases.trees import parsed as parsed
 
-MAX_NODES = 200_000
-MAX_DEPTH = 100
-MAX_BYTES = 4 << 20
+__all__ = ["MAX_BYTES", "MAX_DEPTH", "MAX_NODES", "Tree", "checked", "decode", "dump", "encode", "integer", "load"]
+__all__ += ["number", "parsed", "rebuild", "whole"]
+
 SORTING = 4  # times the size of a value that may be written to sort the items of its sets
-SMALL = 1 << 53  # integers below this survive any JSON reader
-
-_FLOAT = re.compile(r"-?(?:\d{1,20}(?:\.\d{1,20})?(?:e[+-]?\d{1,3})?|inf)|nan", re.ASCII)
-_HEX = re.compile(r"-?0x[0-9a-f]+")
-_BYTES = re.compile(r"(?:[0-9a-f]{2})*")
 
 
 def encode(value: object, *, nodes: int = MAX_NODES, size: int = MAX_BYTES, strict: bool = False) -> str:
@@ -47,11 +55,6 @@ def encode(value: object, *, nodes: int = MAX_NODES, size: int = MAX_BYTES, stri
     if len(text) > size:
         raise ValueError(f"value takes {len(text)} bytes, the limit is {size}")
     return text
-
-
-def dump(tree: Tree) -> str:
-    """The one way a tree is written."""
-    return json.dumps(tree, separators=(",", ":"))
 
 
 class _Encoder:
@@ -93,13 +96,21 @@ class _Encoder:
         if isinstance(value, list):
             return ["l", *self._items(list.__iter__(value), depth)]
         if isinstance(value, tuple):
-            return ["t", *self._items(tuple.__iter__(value), depth)]
+            return [*_head(value), *self._items(tuple.__iter__(value), depth)]
         if isinstance(value, dict):
-            return ["d", *([self.tree(k, depth), self.tree(v, depth)] for k, v in dict.items(value))]
+            tag = next((tag for kind, tag in _DICTIONARIES if isinstance(value, kind)), "d")
+            pairs = OrderedDict.items(value) if isinstance(value, OrderedDict) else dict.items(value)
+            return [tag, *([self.tree(k, depth), self.tree(v, depth)] for k, v in pairs)]
         if isinstance(value, set):
             return ["s", *sorted(self._items(set.__iter__(value), depth), key=self._sorted_by)]
         if isinstance(value, frozenset):
             return ["z", *sorted(self._items(frozenset.__iter__(value), depth), key=self._sorted_by)]
+        if isinstance(value, deque):
+            return ["q", value.maxlen, *self._items(deque.__iter__(value), depth)]
+        rare = _rare(value)
+        if rare is not _NONE:
+            self._take(rare)
+            return rare
         if self.strict:
             raise ValueError(f"a {type(value).__name__} is no plain data")
         return ["o", type(value).__name__]
@@ -116,7 +127,16 @@ class _Encoder:
         return [self.tree(item, depth) for item in items]
 
 
+_DICTIONARIES = ((Counter, "C"), (OrderedDict, "O"), (defaultdict, "dd"))
 _NONE = object()
+
+
+def _head(value: tuple[object, ...]) -> Tree:
+    """How the tree of a tuple begins; of a named one with its names."""
+    name, fields = type(value).__name__, getattr(type(value), "_fields", None)
+    if isinstance(fields, tuple) and len(fields) == tuple.__len__(value) and are_names([name, *fields]):
+        return ["n", name, [*fields]]
+    return ["t"]
 
 
 def _scalar(value: object) -> Tree:
@@ -139,120 +159,34 @@ def _scalar(value: object) -> Tree:
     return _NONE
 
 
+def _rare(value: object) -> Tree:
+    """The tree of an exact number or a date, or `_NONE`."""
+    if isinstance(value, (Decimal, Fraction)):
+        return _exact(value)
+    if isinstance(value, dt.timedelta):
+        return ["delta", value.days, value.seconds, value.microseconds]
+    for tag, kind in _DATES.items():
+        if isinstance(value, kind):
+            return [tag, kind.isoformat(value)]
+    return _NONE
+
+
+_DATES: dict[str, Any] = {"datetime": dt.datetime, "date": dt.date, "time": dt.time}  # a datetime is a date, too
+
+
+def _exact(value: Decimal | Fraction) -> Tree:
+    if isinstance(value, Decimal):
+        text = Decimal.__str__(value)
+        if len(text) <= MAX_DIGITS:
+            return ["D", text]
+    elif max(value.numerator.bit_length(), value.denominator.bit_length()) <= 3 * MAX_DIGITS:
+        return ["F", f"{value.numerator}/{value.denominator}"]
+    raise ValueError(f"a {type(value).__name__} has more than {MAX_DIGITS} digits")
+
+
 def integer(value: int) -> Tree:
     """The tree of an int: a JSON number where every reader keeps it exact, else tagged hexadecimal."""
     return value if -SMALL < value < SMALL else ["I", hex(value)]
-
-
-def load(text: str, *, nodes: int = MAX_NODES, size: int = MAX_BYTES) -> Tree:
-    """The tree of canonical text of any origin, checked part by part; raises ValueError for anything else.
-
-    Sets may come unsorted and dictionaries with repeated keys: who compares must not trust their order.
-    """
-    tree = parsed(text, size=size)
-    return checked(tree, nodes=nodes)
-
-
-def parsed(text: str, *, size: int = MAX_BYTES) -> Any:
-    """JSON of nothing but arrays, texts, booleans, null and small integers, unchecked; raises ValueError."""
-    if len(text) > size:
-        raise ValueError(f"text takes {len(text)} characters, the limit is {size}")
-    try:
-        return _READER.decode(text)
-    except RecursionError:
-        raise ValueError(f"text is nested more than {MAX_DEPTH} deep") from None
-
-
-def checked(tree: object, *, nodes: int = MAX_NODES) -> Tree:
-    """What was parsed, if it is a tree; raises ValueError."""
-    _Checker(nodes).check(tree, MAX_DEPTH)
-    return tree
-
-
-def _refuse(what: str) -> ValueError:
-    return ValueError(f"not canonical text: {what}")
-
-
-def _refused_object(pairs: list[tuple[str, object]]) -> NoReturn:
-    raise _refuse("a JSON object")
-
-
-def _refused_constant(text: str) -> NoReturn:
-    raise _refuse(f"a bare {text[:20]}")
-
-
-def _small_integer(text: str) -> int:
-    if len(text) > 17:
-        raise _refuse("an integer beyond 2**53 written as a number")
-    value = int(text)
-    if not -SMALL < value < SMALL:
-        raise _refuse("an integer beyond 2**53 written as a number")
-    return value
-
-
-_READER = json.JSONDecoder(
-    object_pairs_hook=_refused_object,
-    parse_float=_refused_constant,
-    parse_constant=_refused_constant,
-    parse_int=_small_integer,
-)
-
-
-class _Checker:
-    """Checks tags and shapes of a tree, within a number of parts and a depth."""
-
-    def __init__(self, nodes: int) -> None:
-        self.limit = self.left = nodes
-
-    def check(self, tree: Tree, depth: int) -> None:
-        self.left -= 1
-        if self.left < 0:
-            raise ValueError(f"text holds more than {self.limit} parts")
-        if type(tree) is not list:
-            return
-        if depth <= 0:
-            raise ValueError(f"text is nested more than {MAX_DEPTH} deep")
-        tag = tree[0] if tree else None
-        if tag in ("l", "t", "s", "z") and type(tag) is str:
-            for item in tree[1:]:
-                self.check(item, depth - 1)
-        elif tag == "d":
-            self._pairs(tree, depth)
-        else:
-            _check_scalar(tag, tree[1:])
-
-    def _pairs(self, tree: Tree, depth: int) -> None:
-        for pair in tree[1:]:
-            if type(pair) is not list or len(pair) != 2:
-                raise _refuse("a dictionary entry that is no pair")
-            self.check(pair[0], depth - 1)
-            self.check(pair[1], depth - 1)
-
-
-def _check_scalar(tag: object, parts: list[Tree]) -> None:
-    match tag, parts:
-        case "f", [str(text)] if _FLOAT.fullmatch(text):
-            return
-        case "I", [str(text)] if _HEX.fullmatch(text):
-            return
-        case "c", [str(real), str(imaginary)] if _FLOAT.fullmatch(real) and _FLOAT.fullmatch(imaginary):
-            return
-        case "b" | "B", [str(text)] if _BYTES.fullmatch(text):
-            return
-        case "r", [_, _, step] if all(map(_is_integer, parts)) and number(step) != 0:
-            return
-        case "o", [str()]:
-            return
-    raise _refuse(f"a list tagged {str(tag)[:20]!r}")
-
-
-def _is_integer(tree: Tree) -> bool:
-    if type(tree) is int:
-        return True
-    match tree:
-        case ["I", str(text)]:
-            return bool(_HEX.fullmatch(text))
-    return False
 
 
 def number(tree: Tree) -> int | float | complex | None:
@@ -283,21 +217,39 @@ def decode(text: str) -> Any:
 
 
 def rebuild(tree: Tree) -> Any:
-    """The object of a tree of our own making; raises ValueError for an opaque one."""
+    """The object of a tree of our own making; raises ValueError for what only the box has."""
     if type(tree) is not list:
         return tree
     tag, parts = tree[0], tree[1:]
-    if tag == "d":
-        return {rebuild(key): rebuild(value) for key, value in parts}
+    if tag in _PAIRS:
+        return _PAIRS[tag]({rebuild(key): rebuild(value) for key, value in parts})
     if tag in _CONTAINERS:
         return _CONTAINERS[tag]([rebuild(part) for part in parts])
-    if tag == "b" or tag == "B":
-        return (bytes if tag == "b" else bytearray).fromhex(parts[0])
-    if tag == "r":
-        return range(*map(whole, parts))
-    if tag == "o":
+    if tag == "n":
+        return _named_tuple(parts[0], tuple(parts[1]))(*map(rebuild, parts[2:]))
+    if tag == "q":
+        return deque(map(rebuild, parts[1:]), parts[0])
+    if tag in _SCALARS:
+        return _SCALARS[tag](*parts)
+    value = number(tree)
+    if value is None:
         raise ValueError(f"an opaque {parts[0]} cannot be rebuilt")
-    return number(tree)
+    return value
 
 
-_CONTAINERS: dict[str, Any] = {"l": list, "t": tuple, "s": set, "z": frozenset}
+@lru_cache(maxsize=64)
+def _named_tuple(name: str, fields: tuple[str, ...]) -> Any:
+    return namedtuple(name, fields, rename=True)
+
+
+_PAIRS: dict[str, Any] = {"d": dict, "C": Counter, "O": OrderedDict, "dd": lambda pairs: defaultdict(None, pairs)}
+_CONTAINERS: dict[str, Any] = {"l": list, "t": tuple, "s": set, "z": frozenset, "g": iter}
+_SCALARS: dict[str, Any] = {
+    "b": bytes.fromhex,
+    "B": bytearray.fromhex,
+    "r": lambda *parts: range(*map(whole, parts)),
+    "D": Decimal,
+    "F": Fraction,
+    "delta": dt.timedelta,
+    **{tag: kind.fromisoformat for tag, kind in _DATES.items()},
+}

@@ -349,7 +349,7 @@ def test_many_threads_are_noticed_from_outside(box: LocalBox) -> None:
 def watched_threads(pid: int) -> int:
     """The count of sandbox/watch.py, which runs inside and is read as text."""
     source = (resource("sandbox") / "watch.py").read_text("utf-8")
-    found = source[source.index("def _threads(") : source.index("def _cpu_seconds(")]
+    found = source[source.index("def threads_of(") : source.index("def _cpu_seconds(")]
     scope: dict[str, Any] = {"os": os}
     exec(found, scope)
-    return scope["_threads"](pid)
+    return scope["threads_of"](pid)

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import copy
+import datetime as dt
 import itertools
 import json
 import math
 import operator
 import time
+from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import pytest
 
-from selfplay.cases.equality import canonical, equal, truth
+from selfplay.cases.equality import canonical, equal, hashable, truth
 from selfplay.cases.membership import member, positions
 from selfplay.cases.sorting import order
 from selfplay.cases.steps import Mismatch
 from selfplay.cases.values import encode, load
 
+Point = namedtuple("Point", "x y")
+Other = namedtuple("Other", "a b")
+UTC, EAST = dt.UTC, dt.timezone(dt.timedelta(hours=2))
 VALUES: list[Any] = [
     *(None, True, False, 0, 1, 2, -1, 1.0, 0.0, -0.0, 0.5, 2**60, float(2**60), 10**400, math.inf, -math.inf, 1j),
     *("", "a", "b", "1", [1], (1,), [1.0], [], (), [1, 2], [2], ["a"], [[1, 2], [3]], [{1, 2}], [{2, 1.0}], (1, "a")),
@@ -63,6 +71,64 @@ def test_membership_is_pythons_where_python_does_not_raise() -> None:
         expected = python(lambda: a in b)  # noqa: B023
         found = ours(lambda: member(tree(a), tree(b)))  # noqa: B023
         assert found == expected or expected == "raises" or isinstance(a, complex), (a, b)
+
+
+STANDARD: list[Any] = [
+    *(Point(1, 2), Other(1, 2), Point([1], 2), deque([1, 2]), deque([1, 2], 5), deque([2, 1]), deque(), [deque()]),
+    *(Counter(), Counter("aab"), Counter(a=2, b=1, c=0), Counter(a=0), {"a": 2, "b": 1}, {"b": 1, "a": 2}, Counter(c=-1)),
+    *(OrderedDict(a=2, b=1), OrderedDict(b=1, a=2), OrderedDict(), defaultdict(int), defaultdict(int, a=2, b=1)),
+    *(OrderedDict({True: 1}), {1.0: 1}, [Counter(a=0)], [Counter()], {1: Counter(a=0)}, {1: Counter()}, {"a": 0}),
+    *(Decimal(1), Decimal("1.00"), Decimal("-0"), Decimal("0.5"), Decimal("0.1"), Decimal("1E+400"), 10**400),
+    *(Decimal("1E+5000"), Decimal("10E+4999"), Decimal("-1E+5000"), Decimal("1E-5000"), Decimal("Infinity"), math.inf),
+    *(Decimal("NaN"), Fraction(1, 2), Fraction(1, 3), Fraction(2), Fraction(0.1), 0.1, 0.5, 5e-324, Fraction(5e-324)),
+    *(Fraction(3, 2**1075), Fraction(10**400), Fraction(1, 10), Decimal.from_float(0.1), 1 / 3, 2 + 0j, 0.5 + 0j, 1j, 2**60),
+    *(Decimal(2**60), Fraction(2**60), float(2**60), {Decimal(1)}, {Fraction(1)}, {1}, {(1, 2)}, {Point(1, 2)}, "1"),
+    *(dt.date(2024, 1, 31), dt.datetime(2024, 1, 31), dt.datetime(2024, 1, 31, tzinfo=UTC), "2024-01-31"),
+    *(dt.datetime(2024, 1, 31, 2, tzinfo=EAST), dt.datetime(1, 1, 1, tzinfo=EAST), dt.datetime(9999, 12, 31, tzinfo=UTC)),
+    *(dt.time(1, 2, tzinfo=UTC), dt.time(3, 2, tzinfo=EAST), dt.time(1, 2), dt.time(0), dt.timedelta(1), dt.timedelta(0)),
+    *(dt.timedelta(0, 86_400), 1, 2, [1, 2], (1, 2), {}, [], 0, None, True),
+]  # fmt: skip
+
+
+def test_equality_of_the_standard_library_s_values_is_pythons_on_all_pairs() -> None:
+    for a, b in itertools.product(STANDARD, STANDARD):
+        assert equal(tree(a), tree(b)) == (a == b if a is not b else a == copy.deepcopy(b)), (a, b)
+
+
+def test_one_text_stands_for_all_equal_values_of_the_standard_library() -> None:
+    hashable_values = [value for value in STANDARD if hashable(tree(value)) and value == value]
+    assert len(hashable_values) > 50
+    for a, b in itertools.product(hashable_values, hashable_values):
+        if not {10**400} & {a, b}:
+            assert (canonical(tree(a)) == canonical(tree(b))) == (a == b) == (hash(a) == hash(b) and a == b), (a, b)
+
+
+def test_what_can_be_hashed_and_what_is_true_is_pythons_to_say() -> None:
+    for value in STANDARD:
+        assert hashable(tree(value)) == (python(lambda: hash(value) == hash(value)) is True), value  # noqa: B023
+        assert truth(tree(value)) == bool(value), value
+
+
+@pytest.mark.parametrize("text", ['["g",1]', '["h","Stack",0]', '["o","x"]'])
+def test_iterators_handles_and_opaque_values_equal_nothing_even_inside(text: str) -> None:
+    for wrapped in (text, f'["l",{text}]', f'["d",[1,{text}]]', f'["n","P",["x"],{text}]', f'["q",null,{text}]'):
+        assert not equal(load(wrapped), load(wrapped))
+        with pytest.raises(Mismatch):
+            canonical(load(wrapped))
+
+
+def test_functions_are_equal_by_their_text() -> None:
+    assert equal(load('["u","len"]'), load('["u","len"]'))
+    assert not equal(load('["u","len"]'), load('["y","len"]'))
+    assert truth(load('["y","lambda: 0"]'))
+
+
+def test_long_and_tiny_numbers_of_a_hostile_answer_are_compared_quickly() -> None:
+    for text in ("1E-1000", "1E+999999999", "1." + "1" * 3_000 + "E+900", "1" * 3_000):
+        many = load(json.dumps(["s", *(["D", text] for _ in range(3 * 10**6 // len(text) // 20))]))
+        begin = time.process_time()
+        equal(many, load(json.dumps(many)))
+        assert time.process_time() - begin < 5
 
 
 def test_truth_is_pythons() -> None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
+from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -43,6 +47,44 @@ def test_what_has_no_spelling_of_its_own_has_one_that_works() -> None:
         "[set(), frozenset(), (1,), range(0, 3), 0x1"
     )
     assert literal(load(encode(object()))) == "<object>"
+
+
+Point = namedtuple("Point", "x y")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (Point(1, ["a"]), "Point(x=1, y=['a'])"),
+        (deque([1, 2]), "deque([1, 2])"),
+        (deque([1], 3), "deque([1], maxlen=3)"),
+        (Counter("aab"), "Counter({'a': 2, 'b': 1})"),
+        (OrderedDict(a=1), "OrderedDict({'a': 1})"),
+        (defaultdict(list, a=[1]), "defaultdict(None, {'a': [1]})"),
+        (Decimal("1.50"), "Decimal('1.50')"),
+        (Fraction(-1, 3), "Fraction(-1, 3)"),
+        (dt.date(2024, 1, 31), "datetime.date(2024, 1, 31)"),
+        (dt.datetime(2024, 1, 31, 5), "datetime.datetime(2024, 1, 31, 5, 0)"),
+        (dt.time(1, 2), "datetime.time(1, 2)"),
+        (dt.timedelta(1, 2), "datetime.timedelta(days=1, seconds=2)"),
+    ],
+)
+def test_the_standard_library_s_values_are_spelled_by_their_classes(value: Any, text: str) -> None:
+    assert literal(load(encode(value))) == text
+    assert encode(eval(text, {**globals(), "datetime": dt})) == encode(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "spelled"),
+    [
+        ('["g",1,2]', "iter([1, 2])"),
+        ('["h","Stack",3]', "<Stack 3>"),
+        ('["u","operator.add"]', "operator.add"),
+        ('["y","lambda x: x + 1"]', "(lambda x: x + 1)"),
+    ],
+)
+def test_what_only_the_box_has_is_spelled_as_far_as_it_can_be(text: str, spelled: str) -> None:
+    assert literal(load(text)) == spelled
 
 
 @given(plain, st.integers(1, 50))

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import math
 import time
-from collections import Counter, OrderedDict, defaultdict, namedtuple
+from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
+from decimal import Decimal
 from enum import IntEnum
+from fractions import Fraction
 from typing import Any
 
 import pytest
 
-from selfplay.cases.values import MAX_DEPTH, decode, encode, load
+from sandbox import codec
+from selfplay.cases.values import MAX_DEPTH, decode, dump, encode, load
 
 Point = namedtuple("Point", "x y")
 
@@ -26,6 +30,47 @@ class Lying(list):  # type: ignore[type-arg]
 
     def __len__(self) -> int:
         return 99
+
+
+ORDERED = OrderedDict(a=1, b=2)
+ORDERED.move_to_end("a")
+STANDARD: list[tuple[Any, str]] = [
+    (deque([1, (2,)]), '["q",null,1,["t",2]]'),
+    (deque([1, 2, 3], 2), '["q",2,2,3]'),
+    (Counter("aab"), '["C",["a",2],["b",1]]'),
+    (ORDERED, '["O",["b",2],["a",1]]'),
+    (defaultdict(None, a=[1]), '["dd",["a",["l",1]]]'),
+    (Decimal("1.50"), '["D","1.50"]'),
+    (Decimal("-1E+400"), '["D","-1E+400"]'),
+    (Fraction(-2, 6), '["F","-1/3"]'),
+    (dt.date(2024, 1, 31), '["date","2024-01-31"]'),
+    (dt.datetime(2024, 1, 31, 10, 0, 0, 5), '["datetime","2024-01-31T10:00:00.000005"]'),
+    (dt.datetime(2024, 1, 31, tzinfo=dt.UTC), '["datetime","2024-01-31T00:00:00+00:00"]'),
+    (dt.time(1, 2), '["time","01:02:00"]'),
+    (dt.timedelta(-1, 5, 7), '["delta",-1,5,7]'),
+]
+
+
+@pytest.mark.parametrize(("value", "text"), [*STANDARD, (Point(1, [2]), '["n","Point",["x","y"],1,["l",2]]')], ids=str)
+def test_both_sides_write_and_read_the_same_text(value: Any, text: str) -> None:
+    assert encode(value) == codec.encode(value, 1 << 20) == text
+    assert decode(text) == codec.decode(text) == value
+    assert encode(codec.decode(text)) == encode(decode(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "limit"),
+    [(Decimal("1" * 5_000), "4000"), ([Fraction(1, 10**5_000)], "4000")],
+    ids=["decimal", "fraction"],
+)
+def test_a_number_of_too_many_digits_names_the_limit(value: Any, limit: str) -> None:
+    with pytest.raises(ValueError, match=limit):
+        encode(value)
+
+
+@pytest.mark.parametrize("text", ['["g",1,["l",2]]', '["h","Stack",3]', '["u","operator.add"]', '["y","lambda x: x"]'])
+def test_what_only_the_box_has_is_checked_in_its_form(text: str) -> None:
+    assert dump(load(text)) == text
 
 
 @pytest.mark.parametrize(
@@ -48,6 +93,7 @@ class Lying(list):  # type: ignore[type-arg]
         (bytearray(b"a"), '["B","61"]'),
         (1 - 2j, '["c","1.0","-2.0"]'),
         (range(1, 9, 2), '["r",1,9,2]'),
+        *STANDARD,
     ],
 )
 def test_a_value_has_one_text_and_comes_back(value: object, text: str) -> None:
@@ -59,10 +105,6 @@ def test_a_value_has_one_text_and_comes_back(value: object, text: str) -> None:
 @pytest.mark.parametrize(
     ("value", "plain"),
     [
-        (Counter("aab"), {"a": 2, "b": 1}),
-        (OrderedDict(a=1), {"a": 1}),
-        (defaultdict(int, a=1), {"a": 1}),
-        (Point(1, 2), (1, 2)),
         (Colour.RED, 3),
         (Lying([1, 2]), [1, 2]),
     ],
@@ -126,6 +168,37 @@ def test_a_cycle_hits_the_depth_limit() -> None:
         '["r",0,1,["I","0x0"]]',
         '["r",0,true,1]',
         '["o",1]',
+        '["n","Point",["x","y"],1]',
+        '["n","Point",["x","x"],1,2]',
+        '["n","Point",["x","class"],1,2]',
+        '["n","no name",["x"],1]',
+        '["n","Point"]',
+        '["q"]',
+        '["q",true,1]',
+        '["q",1,1,2]',
+        '["q",-1]',
+        '["C",1]',
+        '["dd",[1]]',
+        '["D","1_0"]',
+        '["D",""]',
+        '["D","9E+9999999999999999999"]',
+        '["D","99E+999999999999999999"]',
+        '["D","' + "1" * 9000 + '"]',
+        '["F","1/0"]',
+        '["F","1"]',
+        '["F","1/-3"]',
+        '["date","2024-02-30"]',
+        '["date","20240229"]',
+        '["datetime","2024-01-31"]',
+        '["datetime","2024-01-31T25:00:00"]',
+        '["datetime","2024-01-31T10:00:00+24:00"]',
+        '["time","10"]',
+        '["delta",1,86400,0]',
+        '["delta",1,2]',
+        '["h","Stack",-1]',
+        '["h","Stack"]',
+        '["u",1]',
+        '["y","x","y"]',
         '["l"',
         "[" * 100_000,
         '["l",' * 150 + "1" + "]" * 150,

@@ -2,10 +2,11 @@
 
 A file of the set has sections, each under a line of its own:
 
-    # entry_point: slugify
+    # entry_point: slugify     the function or class that the tests are about; every public name of the reference is theirs
     # style: own copy
     # ---- reference ----      a program that passes all tests
-    # ---- wrong ----          a program that should not; one or more of these
+    # ---- right ----          a program written otherwise that passes them too; any number of these
+    # ---- wrong ----          a program that does something else; any number, whether the tests notice or not
     # ---- tests ----          the tests as they were written
 
 The files are text, not modules: they import modules that do not exist, as models' files do.
@@ -23,13 +24,14 @@ from pathlib import Path
 from selfplay.judging.entry import called_entry_point
 from selfplay.mutation.mutants import mutants
 
-SET = Path(__file__).parent / "reading_set"
-_SECTION = re.compile(r"^# ---- (reference|wrong|tests) ----\n", re.MULTILINE)
+SET = Path(__file__).parent / "honest_set"
+REAL_MUTANTS = 3  # of each reference of a real set
+_SECTION = re.compile(r"^# ---- (reference|right|wrong|tests) ----\n", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """One text of tests, the program that passes them, and programs that need not."""
+    """One text of tests, the program that passes it, others that do, and programs that need not."""
 
     name: str
     style: str
@@ -37,11 +39,12 @@ class Suite:
     reference: str
     wrong: tuple[str, ...]
     tests: str
+    right: tuple[str, ...] = ()
 
     @property
     def programs(self) -> tuple[str, ...]:
-        """The reference first."""
-        return (self.reference, *self.wrong)
+        """The reference first, then what is as right, then the wrong ones."""
+        return (self.reference, *self.right, *self.wrong)
 
 
 def own_set(folder: Path = SET) -> list[Suite]:
@@ -58,12 +61,12 @@ def parsed(name: str, text: str) -> Suite:
     if set(heading) != {"entry_point", "style"} or kinds.count("reference") != 1 or kinds.count("tests") != 1:
         raise ValueError(f"{name}: needs entry_point, style, one reference and one section of tests, has {kinds}")
     (reference,), (tests,) = ([body for k, body in sections if k == kind] for kind in ("reference", "tests"))
-    wrong = tuple(body for kind, body in sections if kind == "wrong")
-    return Suite(name, heading["style"], heading["entry_point"], reference, wrong, tests)
+    right, wrong = (tuple(body for k, body in sections if k == kind) for kind in ("right", "wrong"))
+    return Suite(name, heading["style"], heading["entry_point"], reference, wrong, tests, right)
 
 
 def real_sets(folder: Path) -> dict[str, list[Suite]]:
-    """HumanEval and MBPP below `folder`, those that are there. Each reference's wrong program is a mutant of it."""
+    """HumanEval and MBPP below `folder`, those that are there. The wrong programs are mutants of the references."""
     found: dict[str, list[Suite]] = {}
     for path in sorted(folder.glob("*/HumanEval.jsonl*")):
         found["HumanEval"] = [_humaneval(row) for row in _rows(path)]
@@ -79,8 +82,10 @@ def _rows(path: Path) -> Iterator[dict[str, object]]:
 
 
 def _humaneval(row: dict[str, object]) -> Suite:
+    """The set's harness calls `check` with the entry point below the tests."""
     entry, program = str(row["entry_point"]), f"{row['prompt']}{row['canonical_solution']}"
-    return Suite(str(row["task_id"]), "HumanEval", entry, program, _mutant(program, entry), str(row["test"]))
+    tests = f"{row['test']}\n\ncheck({entry})\n"
+    return Suite(str(row["task_id"]), "HumanEval", entry, program, _mutants(program, entry), tests)
 
 
 def _mbpp(row: dict[str, object]) -> Iterator[Suite]:
@@ -90,10 +95,10 @@ def _mbpp(row: dict[str, object]) -> Iterator[Suite]:
     entry = called_entry_point(program, "\n".join(tests))
     if row["test_setup_code"]:
         program = f"{program}\n{row['test_setup_code']}\n"
-    wrong = _mutant(program, entry)
+    wrong = _mutants(program, entry)
     for position, text in enumerate(tests):
         yield Suite(f"MBPP/{row['task_id']}[{position}]", "MBPP", entry, program, wrong, text)
 
 
-def _mutant(program: str, entry_point: str) -> tuple[str, ...]:
-    return tuple(mutant.source for mutant in mutants(program, entry_point, "paid", limit=1))
+def _mutants(program: str, entry_point: str) -> tuple[str, ...]:
+    return tuple(mutant.source for mutant in mutants(program, entry_point, "paid", limit=REAL_MUTANTS))

@@ -1,0 +1,250 @@
+"""What stands in a test where the program would: functions, classes, instances and exceptions that ask.
+
+A proxy turns what a test does with it into an *operation* and hands that to `ask`, which answers with an *outcome*: a value
+or an exception, what was printed, the arguments as they are afterwards. Nothing of the program is in this process, and
+nothing of the test reaches the program but operations:
+
+    ["call","add",ARGUMENTS,KEYWORDS]            ["new","Stack",ARGUMENTS,KEYWORDS]
+    ["method",HANDLE,"push",ARGUMENTS,KEYWORDS]  ["get",HANDLE,"size"]   ["set",HANDLE,"size",VALUE]
+    ["cmethod","Stack","of",ARGUMENTS,KEYWORDS]  ["cget","Stack","LIMIT"]  ["const","LIMIT"]
+
+Operators are methods of their special name. Private names do not cross, nor do special names that are no operators: how a
+program is built is not its result. What an interface holds is told at `Interface`.
+"""
+
+import builtins
+import json
+import operator
+import sys
+
+from sandbox import codec
+
+OPERATORS = frozenset(
+    "__eq__ __ne__ __lt__ __le__ __gt__ __ge__ __len__ __bool__ __contains__ __iter__ __next__ __reversed__ __getitem__ "
+    "__setitem__ __delitem__ __call__ __enter__ __exit__ __add__ __radd__ __sub__ __rsub__ __mul__ __rmul__ __truediv__ "
+    "__rtruediv__ __floordiv__ __rfloordiv__ __mod__ __rmod__ __pow__ __rpow__ __matmul__ __rmatmul__ __and__ __rand__ "
+    "__or__ __ror__ __xor__ __rxor__ __lshift__ __rshift__ __iadd__ __isub__ __imul__ __neg__ __pos__ __abs__ __invert__ "
+    "__int__ __float__ __index__ __round__ __hash__ __str__ __repr__ __format__".split()
+)
+FUNCTIONS = {
+    f"{module}{name}": getattr(owner, name)
+    for module, owner, names in (
+        ("", builtins, "abs all any bin bool chr complex dict float frozenset hex int len list max min oct ord range repr "
+                       "reversed round set sorted str sum tuple"),
+        ("operator.", operator, "add sub mul truediv floordiv mod pow neg pos abs eq ne lt le gt ge and_ or_ xor not_ "
+                                "contains concat truth index invert lshift rshift"),
+        ("str.", str, "upper lower strip title capitalize isdigit isalpha isupper islower swapcase"),
+    )
+    for name in names.split()
+}  # fmt: skip
+SLICE = "lambda: slice("  # how a slice is written
+_LONGEST = 4 << 20  # bytes of the arguments of an operation
+FUNCTIONS["NotImplemented"] = NotImplemented  # what an operator may return
+_NAMES = {id(function): name for name, function in FUNCTIONS.items()}
+
+
+class Ended(BaseException):
+    """The host has gone, or wants no more of this test."""
+
+
+class Interface:
+    """What is under test, as the reference told it: by public name a kind ("function", "class", "error", "constant") and,
+    for classes and exceptions, the names of their bases and members."""
+
+    def __init__(self, told, ask):
+        self.ask_text = ask
+        self.kinds = told
+        self.names = frozenset(told)
+        self.proxies, self.instances, self.lambdas = {}, {}, {}
+        for name, (kind, *more) in told.items():
+            if kind == "function":
+                self.proxies[name] = self._function(name)
+            elif kind == "class":
+                self.proxies[name] = self._class(name, *more)
+            elif kind == "error":
+                self.proxies[name] = self._error(name, more[0])
+
+    def value(self, name):
+        """What stands for a public name; a constant is asked for."""
+        return self.proxies[name] if name in self.proxies else self.ask("const", [name], None)
+
+    # ---- asking ----
+
+    def ask(self, kind, target, arguments, keywords=None):
+        """The value of an operation's outcome; raises what it raised. `arguments` None: the operation has none."""
+        parts = [json.dumps(kind), *(self._text(part) for part in target)]
+        if arguments is not None:
+            parts += [self._text(tuple(arguments)), self._text(keywords or {})]
+        return self._take(self.ask_text("[" + ",".join(parts) + "]"), arguments or (), keywords or {})
+
+    def _text(self, value):
+        return codec.Encoder(_LONGEST, self).text(value)
+
+    def _take(self, text, arguments, keywords):
+        outcome = json.loads(text)
+        if "p" in outcome:
+            sys.stdout.write(outcome["p"])
+        if "c" in outcome:
+            self._change((*arguments, *(keywords[name] for name in sorted(keywords))), outcome["c"])
+        if "x" in outcome:
+            raise self._raised(outcome)
+        return codec.build(outcome["v"], self)
+
+    def _change(self, values, tree):
+        """Gives arguments that the program changed in place their new content."""
+        for value, now in zip(values, tree[1:], strict=False):
+            if isinstance(value, (list, bytearray)):
+                value[:] = codec.build(now, self)
+            elif isinstance(value, (dict, set)):
+                new = codec.build(now, self)
+                value.clear()
+                value.update(new)
+            elif hasattr(value, "extend") and hasattr(value, "clear"):  # a deque
+                new = codec.build(now, self)
+                value.clear()
+                value.extend(new)
+
+    # ---- what crosses that is no data: see codec.py ----
+
+    def write(self, value):
+        """The text of an instance, a listed function or a lambda; None for anything else."""
+        if id(value) in _NAMES and FUNCTIONS[_NAMES[id(value)]] is value:
+            return json.dumps(["u", _NAMES[id(value)]])
+        if id(value) in self.lambdas:
+            return json.dumps(["y", self.lambdas[id(value)][0]])
+        if type(value) is slice:
+            return json.dumps(["y", f"{SLICE}{value.start!r}, {value.stop!r}, {value.step!r})"])
+        name = type(value).__dict__.get("__proxied__")
+        if name is not None and "__handle__" in vars(value):
+            return json.dumps(["h", name, vars(value)["__handle__"]])
+        if callable(value):
+            raise TypeError("this function cannot be handed to what is under test: only listed functions and plain lambdas can")
+        raise TypeError(f"a {type(value).__name__} cannot be handed to what is under test")
+
+    def read(self, tree):
+        """The value of such a tree."""
+        tag, *parts = tree
+        if tag == "h":
+            return self._instance(*parts)
+        if tag == "u":
+            return FUNCTIONS[parts[0]]
+        return type(str(parts[0]), (), {})()  # an object of which nothing is known
+
+    def error(self, name, message):
+        """What an iterator raised."""
+        return self._raised({"x": [name], "m": message})
+
+    def note_lambda(self, function, text):
+        """Keeps what a lambda of the test says."""
+        self.lambdas[id(function)] = text, function  # the function is held, so that its id stays its own
+        return function
+
+    def _instance(self, name, handle):
+        if handle not in self.instances:
+            kind = self.proxies.get(name)
+            if not isinstance(kind, type) or "__proxied__" not in kind.__dict__:
+                kind = self.proxies[name] = self._class(name, [], {}, [])
+            instance = object.__new__(kind)
+            vars(instance)["__handle__"] = handle
+            self.instances[handle] = instance
+        return self.instances[handle]
+
+    # ---- functions, classes, exceptions ----
+
+    def _function(self, name):
+        def function(*arguments, **keywords):
+            return self.ask("call", [name], arguments, keywords)
+
+        function.__name__ = function.__qualname__ = name
+        function.__module__ = "solution"
+        return function
+
+    def _class(self, name, bases, members, operators):
+        """A class whose instances ask. `members`: kinds by name ("method", "static", "data"); `operators`: special names."""
+        interface = self
+        above = tuple(self.proxies[base] for base in bases if isinstance(self.proxies.get(base), type)) or (object,)
+
+        def make(kind, *arguments, **keywords):
+            if kind is not proxy:
+                raise TypeError(f"{name} cannot be derived from in a test")
+            return interface.ask("new", [name], arguments, keywords)
+
+        space = {"__new__": make, "__init__": lambda self, *a, **k: None, "__proxied__": name, "__module__": "solution"}
+        space["__getattr__"] = lambda self, attribute: interface._attribute(self, attribute, members)
+        space["__setattr__"] = lambda self, attribute, value: interface._set(self, attribute, value)
+        for special in operators:
+            if special in OPERATORS:
+                space[special] = self._operator(special)
+        if "__eq__" in space and "__hash__" not in space:
+            space["__hash__"] = None
+        proxy = type(self)._meta(self, name, members)(name, above, space)
+        return proxy
+
+    @staticmethod
+    def _meta(interface, name, members):
+        class Meta(type):
+            def __getattr__(cls, attribute):
+                _check_public(attribute)
+                if members.get(attribute) in ("static", "method"):
+                    return lambda *arguments, **keywords: interface.ask("cmethod", [name, attribute], arguments, keywords)
+                return interface.ask("cget", [name, attribute], None)
+
+        return Meta
+
+    def _operator(self, special):
+        def method(instance, *arguments):
+            if special == "__exit__":
+                arguments = (None, None, None)
+            value = self.ask("method", [instance, special], arguments)
+            return iter(value) if special == "__iter__" and isinstance(value, list) else value
+
+        method.__name__ = special
+        return method
+
+    def _attribute(self, instance, attribute, members):
+        _check_public(attribute)
+        if members.get(attribute) in ("static", "method"):
+            return lambda *arguments, **keywords: self.ask("method", [instance, attribute], arguments, keywords)
+        return self.ask("get", [instance, attribute], None)
+
+    def _set(self, instance, attribute, value):
+        _check_public(attribute)
+        self.ask("set", [instance, attribute, value], None)
+
+    def _error(self, name, bases):
+        return self._known_error(name) or self._new_error(name, bases)
+
+    def _known_error(self, name):
+        found = self.proxies.get(name) or getattr(builtins, name, None)
+        return found if isinstance(found, type) and issubclass(found, BaseException) else None
+
+    def _new_error(self, name, bases):
+        """The class of an exception. `bases`: names of the classes above it, nearest first."""
+        kind = Exception
+        for base in reversed(bases):
+            kind = self._known_error(base) or type(base, (kind,), {"__module__": "solution"})
+            if base not in vars(builtins):
+                self.proxies.setdefault(base, kind)
+        return type(name, (kind,), {"__module__": "solution", "__str__": _message_of})
+
+    def _raised(self, outcome):
+        names = [name for name in outcome["x"] if isinstance(name, str)] or ["Exception"]
+        kind = self._known_error(names[0])
+        if kind is None:
+            kind = self.proxies[names[0]] = self._new_error(names[0], names[1:])
+        error = kind.__new__(kind)
+        told = codec.build(outcome["v"], self) if "v" in outcome else ((outcome.get("m", ""),), {})
+        error.args, more = told
+        if getattr(kind, "__module__", "") == "solution":
+            error.__message__ = outcome.get("m", "")
+        error.__dict__.update(more)
+        return error
+
+
+def _message_of(error):
+    return getattr(error, "__message__", None) or Exception.__str__(error)
+
+
+def _check_public(name):
+    if name.startswith("_"):
+        raise AttributeError(f"{name} is private: it does not cross to what is under test")

@@ -1,0 +1,468 @@
+"""Texts of tests before programs: who asks, who performs, and what is given back.
+
+    replay = Replay(talker, desk, limits)
+    script = replay.script(subject, text)           the text before the reference
+    replay.before(script, subject, program)         the same text before a program: a Performance
+
+The child of a test never meets a program, the child of a program never meets a test; between them stand operations and
+outcomes as data. What a program did like the reference is given to the test as what the reference did. So equal outcomes
+give equal verdicts by construction, and a program equal to the reference on all calls passes without a run:
+
+    every operation like the reference's            every site passes; nothing is run
+    a site rests on none that differs               it passes
+    else                                            the text runs, and what fails is run once more from the record
+
+A program gets an operation only when it has given what its arguments are made of: past the first difference only those
+that are asked whatever the outcomes are. A failure that does not repeat is the test's, and costs the program nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from selfplay.box.talk import Budget, Child, Ended, Talker
+from selfplay.box.task import Limits
+from selfplay.cases.case import Verdict
+from selfplay.judging.clerk import Desk
+from selfplay.judging.script import Broken, Interface, Script, Site, Story, frame_of, is_stateful
+
+_log = logging.getLogger(__name__)
+
+NEAR = 9  # near outcomes that each text is run with
+TEST = Budget(turn_seconds=2.0, seconds=4.0, frame_bytes=4 << 20, bytes=16 << 20, memory_mib=1024)
+TEXT_SECONDS = 20.0  # CPU seconds of all runs of one text before the reference
+
+
+class Subject(NamedTuple):
+    """What is under test: `reference` None where there is none; `public` None: every public name of it may be used."""
+
+    entry_point: str
+    reference: str | None = None
+    imports: tuple[str, ...] = ()
+    public: tuple[str, ...] | None = None
+
+
+class Stopped(Exception):
+    """The program cannot answer any more; None: the sandbox failed."""
+
+    def __init__(self, verdict: Verdict) -> None:
+        super().__init__(verdict)
+        self.verdict: Verdict = verdict
+
+
+class Unusable(Exception):
+    """A text that does not count at all: a slug and a sentence."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(detail)
+        self.reason, self.detail = reason, detail
+
+
+@dataclass(slots=True)
+class Performance:
+    """A text before one program: a verdict for each of the script's sites, and for each of its tests.
+
+    `ran`: whether the text ran, since the program did something else than the reference. `why`: it does not load.
+    """
+
+    sites: dict[str, Verdict] = field(default_factory=dict)
+    tests: dict[str, Verdict] = field(default_factory=dict)
+    ran: bool = False
+    why: str = ""
+
+
+Answer = Callable[[str], str]
+
+
+class Replay:
+    """Runs texts of tests. `seed` draws the near outcomes. Serves one thread."""
+
+    def __init__(self, talker: Talker, desk: Desk, limits: Limits, seed: int = 0) -> None:
+        self.talker, self.desk, self.limits, self.seed = talker, desk, limits, seed
+
+    # ---- one run ----
+
+    def story(
+        self, text: str, interface: Interface, answer: Answer, *, hashes: int = 0, seed: int = 0,
+        skip: Sequence[str] = (), blob: str = "", imports: tuple[str, ...] = (),
+    ) -> tuple[Story, str]:  # fmt: skip
+        """One run of a text, and what preparing it came to. Raises Unusable where the text is at fault."""
+        story = Story()
+        settings = {"skip": list(skip), "seed": seed, "prepared": blob}
+        with self.talker.tests(text, interface, settings, TEST, hashes, imports) as child:
+            try:
+                frame = frame_of(child.say())
+                if isinstance(frame.get("prepared"), str):
+                    blob = frame["prepared"]
+                    frame = frame_of(child.say("go"))
+                while isinstance(frame.get("q"), str):
+                    story.take(frame)
+                    story.ask(frame["q"])
+                    try:
+                        outcome = answer(frame["q"])
+                    except Stopped as stop:
+                        story.operations.pop()
+                        story.stopped[story.running] = stop.verdict
+                        return story, blob
+                    story.outcomes.append(outcome)
+                    frame = frame_of(child.say(outcome))
+                story.take(frame)
+                story.refused = str(frame.get("end", ""))[:300]
+            except Broken as error:
+                raise Unusable("budget", str(error)) from None
+            except Ended as end:
+                if end.ending is None:
+                    raise Stopped("infra_error") from None
+                why = "its time" if end.ending.timed_out else "its process"
+                raise Unusable("budget", f"the tests use up {why}") from None
+        return story, blob
+
+    def _whole(self, run: Callable[[Sequence[str]], Story]) -> Story:
+        """A story to its end: where a program ends a test, the tests after it run on in further children."""
+        story = run(())
+        done = story
+        while done.stopped and "module" not in done.stopped and len(story.stopped) < self.limits.timeouts:
+            done = run((*story.tests, *story.stopped))
+            for name in ("sites", "tests", "stopped"):
+                getattr(story, name).update({k: v for k, v in getattr(done, name).items() if k not in ("module",)})
+        return story
+
+    # ---- the reference ----
+
+    def script(self, subject: Subject, text: str) -> Script:
+        """The text before the reference. Raises Unusable, and Stopped where the sandbox failed."""
+        reference = Actor(self, subject, subject.reference or "", beside=True)
+        try:
+            return self._script(subject, text, reference)
+        finally:
+            reference.close()
+
+    def _script(self, subject: Subject, text: str, reference: Actor) -> Script:
+        interface = reference.load()
+        try:
+            story, blob = self.story(text, interface, reference.ask, imports=subject.imports)
+        except Stopped as stop:
+            raise Unusable("reference", f"the reference ends in {stop.verdict}") from None
+        if story.refused:
+            raise Unusable("unreadable", story.refused)
+        module = story.tests.get("module")
+        if module and module.outcome == "error":
+            raise Unusable("unreadable", f"pytest cannot collect it: {module.why}")
+        if story.stopped:
+            raise Unusable("reference", f"the reference ends in {next(iter(story.stopped.values()))}")
+        script = Script(text, interface, story, blob)
+        script.stateful = is_stateful(story.operations) or self.desk.keeps_state(subject.reference or "")
+        script.known = dict(zip(places(story.operations, script.stateful), story.outcomes, strict=True))
+        if not story.operations:
+            raise Unusable("no_call", f"nothing of what is under test is used ({subject.entry_point or 'no entry point'})")
+        again = self._recorded(subject, script, reference, hashes=1, seed=1)
+        mine, other = story.verdicts(), again.verdicts()
+        script.unstable = frozenset(name for name in {*mine, *other} if mine.get(name) != other.get(name))
+        self._near(subject, script, reference)
+        return script
+
+    def _recorded(self, subject: Subject, script: Script, reference: Actor, hashes: int, seed: int) -> Story:
+        follow = Follower(script, reference)
+        story, _ = self.story(
+            script.text, script.interface, follow.outcome, hashes=hashes, seed=seed, blob=script.blob, imports=subject.imports
+        )
+        return story
+
+    def _near(self, subject: Subject, script: Script, reference: Actor) -> None:
+        """Runs the text with the reference's outcomes changed, and notes what each site refuses."""
+        marks: dict[str, list[str]] = {name: [] for name in script.story.sites}
+        asked = frozenset(script.story.operations)
+        for number in range(NEAR):
+            follow = Follower(script, reference)
+            change = Changer(self.desk, f"{self.seed}", number)
+            try:
+                story, _ = self.story(
+                    script.text,
+                    script.interface,
+                    lambda operation, follow=follow, change=change: change(operation, follow.outcome(operation)),
+                    blob=script.blob,
+                    imports=subject.imports,
+                )
+            except (Unusable, Stopped):  # a near outcome on which the tests never end is refused by all of them
+                story = Story()
+            asked &= frozenset(story.operations)
+            for name, refused in marks.items():
+                refused.append("0" if name in story.sites and story.sites[name].held else "1")
+        script.free = asked
+        script.marks = {name: "".join(refused) for name, refused in marks.items()}
+
+    # ---- a program ----
+
+    def before(self, script: Script, subject: Subject, source: str) -> Performance:
+        """The text before one program. Raises Stopped where the sandbox failed."""
+        reference = Actor(self, subject, subject.reference or "", beside=True)
+        with Actor(self, subject, source) as program, reference:
+            try:
+                program.load()
+            except NotLoaded as error:
+                names: Verdict = "not_collected"
+                return Performance(
+                    dict.fromkeys(script.story.sites, names), dict.fromkeys(script.story.tests, names), False, str(error)
+                )
+            trial = Trial(self, script, subject, program, reference)
+            return trial.performance()
+
+
+class NotLoaded(Exception):
+    """The program does not load; the message says why."""
+
+
+def places(operations: Sequence[str], stateful: bool) -> Iterator[str]:
+    """What decides the outcome of each operation: itself and, where something is remembered, all before it."""
+    history = ""
+    for operation in operations:
+        history = hashlib.blake2b((history + operation).encode(), digest_size=16).hexdigest() if stateful else ""
+        yield history or operation
+
+
+class Actor:
+    """A program that performs operations, one after the other, in a child that is started when it is needed."""
+
+    def __init__(self, replay: Replay, subject: Subject, source: str, beside: bool = False) -> None:
+        self.replay, self.subject, self.source, self.beside = replay, subject, source, beside
+        self.history: list[str] = []
+        self._child: Child | None = None
+        self._interface: Interface | None = None
+
+    def load(self) -> Interface:
+        """Starts the program. Raises NotLoaded and Stopped."""
+        limits = self.replay.limits
+        budget = Budget.of(limits, 100)
+        self._child = self.replay.talker.program(
+            self.source, self.subject.entry_point, self.subject.public, budget, self.subject.imports, self.beside
+        )
+        self.history = []
+        said = self._said(None)
+        if said[:1] != b"L":
+            raise NotLoaded(_why(said[1:]))
+        return json.loads(said[1:])
+
+    def ask(self, operation: str) -> str:
+        """The outcome of an operation, as text. Raises Stopped where there is none."""
+        if self._child is None:
+            self.load()
+        self.history.append(operation)
+        said = self._said(operation)
+        if said[:1] != b"V":
+            raise Stopped("error")
+        return said[1:].decode("ascii", "replace")
+
+    def _said(self, word: str | None) -> bytes:
+        assert self._child is not None
+        try:
+            return self._child.say(word)
+        except Ended as end:
+            self._child = None
+            if end.ending is None:
+                raise Stopped("infra_error") from None
+            raise Stopped("timeout" if end.ending.timed_out else "error") from None
+
+    def close(self) -> None:
+        """Ends the child."""
+        if self._child is not None:
+            self._child.close()
+            self._child = None
+
+    def __enter__(self) -> Actor:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _why(told: bytes) -> str:
+    try:
+        names, said = json.loads(told)
+        return f"{str(names[0])[:100]}: {str(said)[:200]}"
+    except (ValueError, TypeError, IndexError, RecursionError):
+        return "it ended while it was loaded"
+
+
+class Follower:
+    """Answers as the reference does: from what is known of it, else by asking it, brought to the same point before."""
+
+    def __init__(self, script: Script, reference: Actor) -> None:
+        self.script, self.reference = script, reference
+        self.operations: list[str] = []
+        self.history = ""
+
+    def outcome(self, operation: str) -> str:
+        """The reference's outcome of the next operation. Raises Stopped."""
+        self.operations.append(operation)
+        if self.script.stateful:
+            self.history = hashlib.blake2b((self.history + operation).encode(), digest_size=16).hexdigest()
+        place = self.history or operation
+        if place not in self.script.known:
+            self.script.known[place] = self._asked(operation)
+        return self.script.known[place]
+
+    def _asked(self, operation: str) -> str:
+        if not self.script.stateful:
+            return self.reference.ask(operation)
+        before = self.operations[:-1]
+        if self.reference.history != before:
+            self.reference.close()
+            self.reference.load()
+            for earlier in before:
+                self.reference.ask(earlier)
+        return self.reference.ask(operation)
+
+
+class Changer:
+    """Gives the near outcome of one number in place of the reference's. Handles and constants stay as they are."""
+
+    def __init__(self, desk: Desk, seed: str, number: int) -> None:
+        self.desk, self.seed, self.number = desk, seed, number
+
+    def __call__(self, operation: str, outcome: str) -> str:
+        return self.desk.near(outcome, f"{self.seed}:{operation}")[self.number]
+
+
+class Trial:
+    """One text before one program; see the table at the top of the module."""
+
+    def __init__(self, replay: Replay, script: Script, subject: Subject, program: Actor, reference: Actor) -> None:
+        self.replay, self.script, self.subject = replay, script, subject
+        self.program, self.reference = program, reference
+        self.own: dict[str, str] = {}  # by place: what the program did, as the reference did where that is alike
+        self.ended: dict[str, Verdict] = {}  # by place: how it ended the program
+        self.differing: set[str] = set()  # places
+
+    def performance(self) -> Performance:
+        story = self.script.story
+        self._rehearse()
+        places_of = list(places(story.operations, self.script.stateful))
+        touched = {number for number, place in enumerate(places_of) if place in self.differing or place not in self.own}
+        found = Performance(
+            {name: "passed" if site.held else "failed" for name, site in story.sites.items()},
+            {name: "passed" if told.outcome == "passed" else "failed" for name, told in story.tests.items()},
+        )
+        if not touched:
+            return found
+        hit = [name for name, site in story.sites.items() if not touched.isdisjoint(site.rests)]
+        found.ran = True
+        try:
+            run = self.replay._whole(self._run)
+            again = self._again(run) if not run.stopped else run
+        except Unusable:  # before this program the tests never end: nothing is known of those that rest on the difference
+            for name in hit:
+                found.sites[name] = "timeout"
+            found.tests = dict.fromkeys(found.tests, "timeout")
+            return found
+        for name in hit:
+            found.sites[name] = self._verdict(name, run, again)
+        for name in found.tests:
+            found.tests[name] = self._of_test(name, run)
+        return found
+
+    def _rehearse(self) -> None:
+        """Asks the program what the script asks, as far as it may know it."""
+        story = self.script.story
+        stateful = self.script.stateful
+        for operation, place, right in zip(
+            story.operations, places(story.operations, stateful), story.outcomes, strict=True
+        ):
+            if self.differing and (stateful or operation not in self.script.free):
+                if stateful:
+                    return
+                continue
+            if place not in self.own and place not in self.ended:
+                self._ask(operation, place, right)
+
+    def _ask(self, operation: str, place: str, right: str | None) -> None:
+        """Has the program perform an operation, and enters what it did: as the reference did, where that is alike."""
+        if len(self.ended) >= self.replay.limits.timeouts:
+            self.ended[place] = "timeout"
+        else:
+            try:
+                outcome = self.program.ask(operation)
+                if right is not None and (outcome == right or self.replay.desk.alike(outcome, right)):
+                    self.own[place] = right
+                    return
+                self.own[place] = outcome
+            except NotLoaded:
+                self.ended[place] = "error"
+            except Stopped as stop:
+                if stop.verdict == "infra_error":
+                    raise
+                self.ended[place] = stop.verdict
+        self.differing.add(place)
+
+    def _run(self, skip: Sequence[str]) -> Story:
+        """The text, answered by the program; where it is stateful the program starts anew and both go along."""
+        follow = Follower(self.script, self.reference)
+        if self.script.stateful:
+            self.program.close()
+            self.own.clear()
+            self.ended.clear()
+
+        def answer(operation: str) -> str:
+            right = follow.outcome(operation)
+            place = follow.history or operation
+            if place not in self.own and place not in self.ended:
+                self._ask(operation, place, right)
+            if place in self.ended:
+                raise Stopped(self.ended[place])
+            return self.own[place]
+
+        story, _ = self.replay.story(
+            self.script.text, self.script.interface, answer, skip=skip, blob=self.script.blob, imports=self.subject.imports
+        )
+        return story
+
+    def _again(self, run: Story) -> Story:
+        """The same from the record, under another seed of hashes: what an honest test tells twice."""
+        record = dict(zip(places(run.operations, self.script.stateful), run.outcomes, strict=True))
+        history = ""
+
+        def answer(operation: str) -> str:
+            nonlocal history
+            if self.script.stateful:
+                history = hashlib.blake2b((history + operation).encode(), digest_size=16).hexdigest()
+            outcome = record.get(history or operation)
+            if outcome is None:
+                raise Stopped("error")
+            return outcome
+
+        try:
+            story, _ = self.replay.story(
+                self.script.text, self.script.interface, answer, hashes=1, blob=self.script.blob, imports=self.subject.imports
+            )
+        except Unusable:
+            return Story()
+        return story
+
+    def _verdict(self, name: str, run: Story, again: Story) -> Verdict:
+        site = run.sites.get(name)
+        test = name.rpartition(":")[0]
+        if site is None:
+            return run.stopped.get(test) or run.stopped.get("module") or "error"
+        if site.held:
+            return "passed"
+        other = again.sites.get(name)
+        if run is not again and (other is None or other.held):
+            _log.warning("a test failed a program once and not again: it does not count against it")
+            return "passed"
+        if not self._rests_on_difference(site, run):
+            return "passed"
+        return "error" if site.why else "failed"
+
+    def _rests_on_difference(self, site: Site, run: Story) -> bool:
+        own = list(places(run.operations, self.script.stateful))
+        return any(own[number] in self.differing for number in site.rests)
+
+    def _of_test(self, name: str, run: Story) -> Verdict:
+        if name in run.stopped or "module" in run.stopped:
+            return run.stopped.get(name) or run.stopped["module"]
+        told = run.tests.get(name)
+        return "passed" if told and told.outcome == "passed" else "failed"

@@ -1,0 +1,142 @@
+"""What a text of tests does before one program, as it was told: operations with their outcomes, sites, tests.
+
+A *story* is one run of a text. A *script* is the text before the reference: its story, what else is known of the reference,
+and which near outcomes each site refuses. Whatever a child told is checked here, and bounded: it shares its process with
+the test.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from selfplay.cases.case import Verdict
+
+MAX_OPERATIONS = 1_000  # of one run of a text
+MAX_ASKED = 4 << 20  # characters of all its operations
+MAX_SITES = 10_000
+_STATEFUL = frozenset(("new", "method", "get", "set", "cmethod", "cget"))
+
+Interface = Mapping[str, Any]  # by public name its kind and members, as sandbox/session.py tells it
+
+
+class Broken(ValueError):
+    """A child told what makes no sense, or more than it may."""
+
+
+class Site(NamedTuple):
+    """The verdict of one assertion: whether it `held`, else the exception that was no AssertionError (`why`), and the
+    numbers of the operations that it rests on."""
+
+    held: bool
+    why: str
+    rests: tuple[int, ...]
+
+
+class Told(NamedTuple):
+    """What became of one test: passed, failed, skipped, error, or how the program ended it; and why."""
+
+    outcome: str
+    why: str
+
+
+@dataclass(slots=True)
+class Story:
+    """One run. `sources` by number of a site's statement; a site's name is `test:number.occurrence`.
+
+    `refused`: why nothing could be run. `stopped`: by test, how the program ended it.
+    """
+
+    operations: list[str] = field(default_factory=list)
+    outcomes: list[str] = field(default_factory=list)
+    sites: dict[str, Site] = field(default_factory=dict)
+    tests: dict[str, Told] = field(default_factory=dict)
+    stopped: dict[str, Verdict] = field(default_factory=dict)
+    sources: dict[int, str] = field(default_factory=dict)
+    refused: str = ""
+    running: str = "module"
+
+    def verdicts(self) -> dict[str, bool]:
+        """What can be compared with another run: sites, and whole tests."""
+        return {name: site.held for name, site in self.sites.items()} | {
+            name: told.outcome == "passed" for name, told in self.tests.items()
+        }
+
+    def take(self, frame: Mapping[str, Any]) -> None:
+        """Enters a child's events. Raises Broken."""
+        events = frame.get("e")
+        if not isinstance(events, list):
+            raise Broken("no events")
+        for event in events:
+            self._enter(event)
+        if len(self.sites) > MAX_SITES:
+            raise Broken(f"more than {MAX_SITES} assertions were made")
+
+    def _enter(self, event: object) -> None:
+        match event:
+            case ["t", str(test)]:
+                self.running = test[:300]
+            case ["d", str(test), str(outcome), str(why)]:
+                self.tests[test[:300]] = Told(outcome[:20], why[:300])
+            case ["s", str(name), bool(held), str(why), [*rests]] if _are_numbers(rests, len(self.operations)):
+                self.sites[name[:400]] = Site(held, why[:100], tuple(rests))
+            case ["n", int(number), str(source)]:
+                self.sources[number] = source[:2_000]
+            case _:
+                raise Broken("an event of no known kind")
+
+    def ask(self, operation: str) -> None:
+        """Enters an operation that is to be performed. Raises Broken past the budgets of a text."""
+        self.operations.append(operation)
+        if len(self.operations) > MAX_OPERATIONS:
+            raise Broken(f"more than {MAX_OPERATIONS} calls of what is under test")
+        if sum(map(len, self.operations[-1:])) > MAX_ASKED:
+            raise Broken("arguments that are too large")
+
+    def source_of(self, site: str) -> str:
+        """The assertion that stands at a site."""
+        number = site.rpartition(":")[2].partition(".")[0]
+        return self.sources.get(int(number), "") if number.isdigit() else ""
+
+
+def frame_of(body: bytes) -> dict[str, Any]:
+    """What a child that runs tests said. Raises Broken."""
+    if body[:1] != b"T":
+        raise Broken("a frame of no known kind")
+    try:
+        told = json.loads(body[1:])
+    except (ValueError, RecursionError):
+        raise Broken("not JSON") from None
+    if not isinstance(told, dict):
+        raise Broken("not an object")
+    return told
+
+
+def _are_numbers(rests: Sequence[object], count: int) -> bool:
+    return all(type(one) is int and 0 <= one < count for one in rests)
+
+
+@dataclass(slots=True)
+class Script:
+    """A text before the reference. `known`: its outcomes by place (see `place`); `blob`: the text, prepared.
+
+    `marks`: by site which near outcomes it refuses. `free`: operations that are asked whatever the outcomes are, so that
+    their arguments hold no result. `unstable`: sites whose verdict differs when the text is run again.
+    """
+
+    text: str
+    interface: Interface
+    story: Story
+    blob: str = ""
+    stateful: bool = False
+    known: dict[str, str] = field(default_factory=dict)
+    marks: dict[str, str] = field(default_factory=dict)
+    free: frozenset[str] = frozenset()
+    unstable: frozenset[str] = frozenset()
+
+
+def is_stateful(operations: Sequence[str]) -> bool:
+    """Whether an operation's outcome may hang on those before it: instances and classes are at work."""
+    return any(operation[2 : operation.find('"', 2)] in _STATEFUL for operation in operations)
