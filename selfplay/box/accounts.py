@@ -66,8 +66,9 @@ class Ending:
 
 def call_of(report: bytes) -> tuple[float, float, int]:
     """CPU and wall-clock seconds of a call, and the bytes of its report; no seconds where it tells none."""
-    cpu, wall = CALL.unpack_from(report, 1) if len(report) > CALL.size and report[:1] in (b"V", b"X") else (0.0, 0.0)
-    return (cpu if cpu > 0 else 0.0), (wall if wall > 0 else 0.0), len(report)  # NaN is not above 0
+    size = len(report)
+    cpu, wall = CALL.unpack_from(report, 1) if size > CALL.size and report[0] in b"VX" else (0.0, 0.0)
+    return (cpu if cpu > 0 else 0.0), (wall if wall > 0 else 0.0), size  # NaN is not above 0
 
 
 class Account:
@@ -91,7 +92,7 @@ class Account:
 class Accounts:
     """The accounts of a task. `owners`: for each case who asks for it. `alone`: each child is of one owner."""
 
-    def __init__(self, owners: Sequence[Sequence[int]], accounts: dict[int, Account], alone: bool = False) -> None:
+    def __init__(self, owners: Sequence[tuple[int, ...]], accounts: dict[int, Account], alone: bool = False) -> None:
         self.owners, self.accounts, self.alone = owners, accounts, alone
 
     def told(self, cases: Iterable[int]) -> dict[str, Any]:
@@ -102,12 +103,19 @@ class Accounts:
     @classmethod
     def of(cls, told: dict[str, Any]) -> Accounts:
         """What `told` says."""
-        return cls(told["owners"], {owner: Account(**own) for owner, own in told["accounts"]}, told["alone"])
+        return cls(
+            [tuple(own) for own in told["owners"]],
+            {owner: Account(**own) for owner, own in told["accounts"]},
+            told["alone"],
+        )
 
     def payer(self, case: int) -> Account:
         """Who pays for a case: the first of those who ask for it that can, or the first, where nobody can."""
-        asking = [self.accounts[owner] for owner in self.owners[case]]
-        return next((account for account in asking if not account.spent), asking[0])
+        owners = self.owners[case]
+        first = self.accounts[owners[0]]
+        if first.spent and len(owners) > 1:
+            return next((self.accounts[owner] for owner in owners if not self.accounts[owner].spent), first)
+        return first
 
     def chosen(self, cases: Iterable[int]) -> list[int]:
         """Those of the cases that the next child runs."""
@@ -130,15 +138,19 @@ class Accounts:
         """
         several, first = not self.alone and len(self._asking(cases)) > 1, self.payer(cases[0])
         cpu, wall = ending.cpu_seconds, ending.wall_seconds
-        marks = [self._pay(case, *call) for case, call in zip(cases, calls)]  # noqa: B905  # `strict` came with 3.10
-        payer = self.payer(cases[min(len(calls), len(cases) - 1)])
-        unfinished = len(calls) < len(cases)
-        payer.pay(
-            max(0.0, cpu - sum(call[0] for call in calls)),
-            max(0.0, wall - sum(call[1] for call in calls)),
-            printed,
-            int(unfinished and ending.timed_out),
-        )
+        marks = []
+        for case, (seconds, waited, size) in zip(cases, calls):  # noqa: B905  # `strict` came with 3.10
+            payer = self.payer(case)
+            while size > payer.room and not payer.spent:
+                payer.spent = "room"
+                payer = self.payer(case)
+            marks.append(payer.spent)
+            if not payer.spent:
+                payer.pay(seconds, waited, size)
+            cpu -= seconds
+            wall -= waited
+        payer, unfinished = self.payer(cases[min(len(calls), len(cases) - 1)]), len(calls) < len(cases)
+        payer.pay(max(0.0, cpu), max(0.0, wall), printed, int(unfinished and ending.timed_out))
         if unfinished and not ending.by_total:
             marks.append("")
         elif unfinished and several and not payer.spent:
@@ -152,17 +164,8 @@ class Accounts:
         for account in self.accounts.values():
             account.spent = account.spent or "time"
 
-    def _pay(self, case: int, cpu: float, wall: float, size: int) -> str:
-        payer = self.payer(case)
-        while not payer.spent and size > payer.room:
-            payer.spent = "room"
-            payer = self.payer(case)
-        if not payer.spent:
-            payer.pay(cpu, wall, size)
-            return ""
-        return payer.spent
-
     def _asking(self, cases: Iterable[int]) -> list[Account]:
         """The accounts of these cases' owners that can pay."""
-        owners = dict.fromkeys(owner for case in cases for owner in self.owners[case])
-        return [account for account in map(self.accounts.__getitem__, owners) if not account.spent]
+        asking = set(map(self.owners.__getitem__, cases))
+        owners = {owner for own in asking for owner in own}
+        return [account for owner, account in self.accounts.items() if owner in owners and not account.spent]

@@ -75,11 +75,12 @@ class Progress:
     def settle(self, order: Order, ending: Ending) -> None:
         """Notes what became of an order's cases, and charges their owners for it."""
         self.attempts = 0
-        executions = conclude(order, ending)
+        calls = order.calls
+        executions = conclude(order, ending, calls)
         if not order.loaded and not ending.by_total:
             self._fill(executions[0])
         else:
-            marks = self.accounts.charge(order.cases, order.calls, ending, len(order.printed))
+            marks = self.accounts.charge(order.cases, calls, ending, len(order.printed))
             for case, execution, mark in zip(order.cases, executions, marks, strict=False):
                 self.known[case] = self._spent(mark) if mark else execution
         self._pass_over()
@@ -101,13 +102,15 @@ class Progress:
 
     def _pass_over(self) -> None:
         """Moves on to the first case that is to be run: one whose owners have spent what they had is not."""
-        while not self.done:
-            if self.known[self.first] is None:
-                mark = self.accounts.payer(self.first).spent
+        first, known = self.first, self.known
+        while first < len(known):
+            if known[first] is None:
+                mark = self.accounts.payer(first).spent
                 if not mark:
                     break
-                self.known[self.first] = self._spent(mark)
-            self.first += 1
+                known[first] = self._spent(mark)
+            first += 1
+        self.first = first
 
     def _spent(self, mark: str) -> Execution:
         return TOO_LARGE if mark == "room" else timed_out(self.task)

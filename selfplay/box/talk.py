@@ -21,9 +21,10 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
+from selfplay.box.accounts import Ending
 from selfplay.box.task import Limits
 from selfplay.box.tiers import tier_of
-from selfplay.box.wire import ORDER, Ending, frames
+from selfplay.box.wire import ORDER, frames
 from selfplay.box.zygotes import BoxUnavailable, Zygote
 
 _TESTS, _SESSION, _WORD = 2, 3, 9  # kinds of order, as in sandbox/zygote.py

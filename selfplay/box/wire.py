@@ -119,17 +119,17 @@ def frames(buffer: bytearray) -> Iterator[tuple[bytes, bytes]]:
         del buffer[:position]
 
 
-def conclude(order: Order, ending: Ending) -> list[Execution]:
-    """What became of the order's first cases, in order; a new child must run the rest."""
+def conclude(order: Order, ending: Ending, calls: list[tuple[float, float, int]]) -> list[Execution]:
+    """What became of the order's first cases, in order; a new child must run the rest. `calls` are the order's."""
     if not order.loaded:
         return [_not_loaded(order.reports[:1])] * order.count
     if not order.task.entry_point:
         return [_program(order, ending, order.task)]
-    return _calls(order, ending, order.task)
-
-
-def _calls(order: Order, ending: Ending, task: Task) -> list[Execution]:
-    executions = [_call(report, task) for report in order.reports[_BEFORE_CASES : _BEFORE_CASES + order.count]]
+    task = order.task
+    executions = [
+        _call(report, min(seconds, task.limits.cpu_seconds))
+        for report, (seconds, _, _) in zip(order.reports[_BEFORE_CASES:], calls, strict=False)
+    ]
     if len(executions) < order.count:
         executions.append(_unfinished(ending, task))
     return executions
@@ -176,12 +176,11 @@ def _json(text: bytes) -> object:
         return None
 
 
-def _call(report: bytes, task: Task) -> Execution:
+def _call(report: bytes, seconds: float) -> Execution:
     """What one report says; a forged or broken one is a crash."""
     kind, body = report[:1], report[1 + CALL.size :]
     if kind not in (b"V", b"X") or len(report) <= CALL.size:
         return Execution("crashed")
-    seconds = min(call_of(report)[0], task.limits.cpu_seconds)
     if kind == b"X":
         return Execution("raised", exception=_names(body), seconds=seconds)
     try:
