@@ -9,17 +9,21 @@ from dataclasses import dataclass
 
 from selfplay.game.rewards.outcomes import Verdict as Verdict
 
+RUNS = "runs"  # the operator of a case whose text is run
+
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One test, read to data: call the entry point with `arguments`, view the result, compare with `expected`.
+    """One statement about what is under test. A *literal* case is data: one call, compared with a known value. Any other
+    runs: it is a site of a text of tests, an assertion that records whether it held.
 
-    `arguments`: text of the call's arguments, see calls.py (kind stdio: the stdin text itself).
-    `operator`: == != < <= > >= is is_not in not_in truthy falsy approx raises stdout satisfies
-    `expected`: canonical text of the encoded right-hand side (stdio: the expected stdout; raises: JSON list of names;
-    satisfies: a condition on the results, see terms.py).
-    `view`: pure steps applied to the result before comparing, e.g. ("sorted",), ("len",), ("index", "0"), ("round", "2").
-    `further`: arguments of further calls, whose results a condition relates to the first one's (satisfies only).
+    `source`: what people see, written from the syntax tree or from data.
+    `arguments`: literal: text of the call's arguments as they were written, see calls.py (standard input: the text itself).
+    `operator`: == != < <= > >= is is_not in not_in truthy falsy approx raises stdout, or "runs".
+    `expected`: literal: canonical text of what the result is compared with (stdout: what is printed; raises: a JSON list of
+    names); else the name of the site in `text`.
+    `calls`: what it asks, spellings folded, so that two cases that ask the same have the same calls.
+    `mark`: which outcomes near the right one it refuses, "110111111"; empty until it is admitted.
     """
 
     name: str
@@ -27,26 +31,30 @@ class Case:
     arguments: str
     operator: str
     expected: str
-    view: tuple[str, ...] = ()
     tolerance: tuple[float, float] = (0.0, 0.0)  # relative, absolute; for approx
-    further: tuple[str, ...] = ()
+    calls: tuple[str, ...] = ()
+    text: str = ""
+    mark: str = ""
 
     def __reduce__(self) -> tuple[type[Case], tuple[object, ...]]:
         # Cases cross to another process by the thousand, and a frozen class with slots is slow to pickle by itself.
         return Case, (
-            *(self.name, self.source, self.arguments, self.operator),
-            *(self.expected, self.view, self.tolerance, self.further),
+            *(self.name, self.source, self.arguments, self.operator, self.expected),
+            *(self.tolerance, self.calls, self.text, self.mark),
         )
 
     @property
-    def calls(self) -> tuple[str, ...]:
-        """The arguments of every call that the case needs, the first one's first."""
-        return (self.arguments, *self.further)
+    def literal(self) -> bool:
+        """Whether it is decided by comparing data, with nothing of the test's run."""
+        return self.operator != RUNS
 
     @property
-    def key(self) -> tuple[object, ...]:
-        """Everything that decides a verdict: two cases of one key have the same verdict on every program."""
-        return (self.calls, self.operator, self.expected, self.view, self.tolerance)
+    def identity(self) -> tuple[object, ...]:
+        """What makes two cases one for whoever pays: what they ask and what they refuse; before that is known,
+        everything that decides a verdict."""
+        if self.mark:
+            return (self.calls, self.mark)
+        return (self.arguments, self.text, self.operator, self.expected, self.tolerance)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ from itertools import chain
 from selfplay.box.task import Execution
 from selfplay.cases.case import Case
 from selfplay.cases.values import Tree, load, number, whole
-from selfplay.cases.views import steps
 
 SHOWN = 200  # characters of a value that are shown to people
 _BRACKETS = {"l": ("[", "]"), "t": ("(", ")"), "s": ("{", "}"), "z": ("frozenset({", "})"), "g": ("iter([", "])")}
@@ -126,16 +125,10 @@ def wanted(case: Case) -> str:
             return f"printed {literal(case.expected, SHOWN)}"
         case "raises":
             return f"raised {' or '.join(json.loads(case.expected))}"
-        case "==" if not case.view:
+        case "==":
             return f"returned {literal(load(case.expected), SHOWN)}"
         case "truthy" | "falsy":
-            return f"{_seen(case)} {case.operator}"
-        case "satisfies":
+            return f"the result {case.operator}"
+        case "runs":
             return " ".join(case.source.split())[:SHOWN]
-    return f"{_seen(case)} {case.operator} {literal(load(case.expected), SHOWN)}"
-
-
-def _seen(case: Case) -> str:
-    """The result as the case's view has it: `len(result)`, `result[0]` and so on, roughly."""
-    path = [f"{name} {argument}".strip() for name, argument in steps(case.view)]
-    return f"the result's {', '.join(path)}" if path else "the result"
+    return f"the result {case.operator} {literal(load(case.expected), SHOWN)}"

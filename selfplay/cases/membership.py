@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from selfplay.cases.equality import HOLDING, SHUFFLED, canonical, equal, hashable, sorted_texts, tag_of
+from selfplay.cases.equality import EXACT, HOLDING, SHUFFLED, canonical, equal, hashable, sorted_texts, tag_of
 from selfplay.cases.steps import Mismatch
 from selfplay.cases.values import Tree, number, whole
 
@@ -74,11 +74,14 @@ def _in_bytes(a: Tree, whole: bytes) -> bool:
 
 
 def _in_range(a: Tree, b: Tree) -> bool:
-    value = number(a)
-    if isinstance(value, complex) and not value.imag:
-        value = value.real
-    if value is None or isinstance(value, complex) or not (isinstance(value, int) or value.is_integer()):
+    """A range holds what equals one of its integers: floats and exact numbers, too."""
+    try:
+        text = canonical(a)
+    except Mismatch:
         return False
+    if (number(a) is None and tag_of(a) not in EXACT) or "0x" not in text[:3]:
+        return False
+    value = int(text, 16)
     start, stop, step = map(whole, b[1:])
     inside = start <= value < stop if step > 0 else stop < value <= start
-    return inside and (int(value) - start) % step == 0
+    return inside and (value - start) % step == 0
