@@ -60,7 +60,7 @@ def normal_call(text: str, signature: str) -> str:
     the order of names. With b=2 by default, f(1), f(1, 2) and f(1, b=2) are one."""
     spec = _parameters_of(signature)
     tree = load(text)
-    keywords: dict[str, Tree] = {name: value for name, value in tree[1:]} if tree[0] == "d" else {"": tree}
+    keywords: dict[str, Tree] = dict(tree[1:]) if tree[0] == "d" else {"": tree}
     positional = keywords.pop("")[1:]
     given = len(positional)
     for place, name in enumerate(spec.names[given:], given):

@@ -14,7 +14,7 @@ import builtins
 import json
 import math
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from selfplay.cases.equality import canonical, hashable, items_of, range_key, tag_of
@@ -27,8 +27,16 @@ _MAX_BITS = 33_000  # of an integer: some 10,000 digits
 _MAX_DEPTH = 100
 _KNOWN = ("range", "list", "tuple", "set", "frozenset", "dict", "float")
 _COMPARED: dict[type[ast.cmpop], str] = {
-    **{ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="},
-    **{ast.Is: "is", ast.IsNot: "is_not", ast.In: "in", ast.NotIn: "not_in"},
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.Is: "is",
+    ast.IsNot: "is_not",
+    ast.In: "in",
+    ast.NotIn: "not_in",
 }
 _FLIPPED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<=", "is": "is", "is_not": "is_not"}
 _PAIRED = (("==", "!="), ("is", "is_not"), ("in", "not_in"), ("truthy", "falsy"))
@@ -44,7 +52,7 @@ class Names(NamedTuple):
     `imports` is what it imports, by name its path."""
 
     subjects: frozenset[str]
-    bound: frozenset[str]
+    bound: Container[str]
     imports: Mapping[str, str]
 
 
@@ -359,7 +367,10 @@ _TAGS: dict[type[ast.expr], str] = {ast.List: "l", ast.Tuple: "t", ast.Set: "s"}
 _TAGS_BY_NAME = {"list": "l", "tuple": "t", "set": "s", "frozenset": "z"}
 _SIGNS: dict[type[ast.unaryop], Callable[[Any], Any]] = {ast.USub: operator.neg, ast.UAdd: operator.pos}
 _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    **{ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Pow: operator.pow}
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Pow: operator.pow,
 }
 
 

@@ -23,18 +23,20 @@ from typing import Literal
 
 from selfplay.cases.calls import normal_call, parameters, stdin_call
 from selfplay.cases.case import Case, Refusal
-from selfplay.cases.evaluate import Evaluator, Names, NotLiteral
+from selfplay.cases.evaluate import Evaluator, Names
 from selfplay.cases.values import MAX_BYTES
 from selfplay.game.problems import Problem, StdinTest
 
 MAX_TEXT = 1 << 20  # characters
 MAX_CASES = 1_024  # of one text
 MAX_SOURCE = 2_000  # characters of a case's source
-_BLOCKING = frozenset(
-    "globals vars setattr delattr exec eval __import__ __builtins__ builtins __dict__ modules importlib mock patch autouse "
-    "monkeypatch pytestmark pytest_generate_tests setup_module teardown_module setup_function teardown_function __test__ "
-    "setUpModule tearDownModule stdout stderr redirect_stdout redirect_stderr ctypes gc _getframe settrace".split()
+_WORDS = (
+    "globals vars setattr delattr exec eval __import__ __builtins__ builtins __dict__ modules importlib "
+    "mock patch autouse monkeypatch pytestmark pytest_generate_tests setup_module teardown_module "
+    "setup_function teardown_function setUpModule tearDownModule __test__ stdout stderr redirect_stdout "
+    "redirect_stderr ctypes gc _getframe settrace"
 )
+_BLOCKING = frozenset(_WORDS.split())
 _ENDING = frozenset(["skip", "fail", "xfail", "importorskip", "exit", "quit", "_exit", "abort"])
 _CLOSING = (" ", "\t", ")", "]", "}")
 
@@ -159,7 +161,7 @@ class _Module:
         kept: list[ast.stmt] = []
         loose = _Block("assert", body, self.entry)
         for node in body:
-            if node is check:
+            if check is not None and node is check:
                 kept += self._function(check, "candidate", self.entry)
             elif isinstance(node, ast.FunctionDef) and self._is_plain(node):
                 kept += self._function(node, self.entry)
