@@ -150,6 +150,7 @@ def _question(
 
 def _as_text(found: Judgement) -> str:
     from selfplay.cases.case import Case
+    from selfplay.judging.judgement import SHOWN
 
     admitted = [case for case in found.cases if isinstance(case, Case)]
     lines = [f"sandbox: {found.tier}; {len(admitted)} of {len(found.cases)} cases admitted"]
@@ -157,7 +158,9 @@ def _as_text(found: Judgement) -> str:
         lines.append(
             f"  {found.salvaged} x the tests' own definition of the entry point left out: the program's is tested"
         )
-    lines += [f"  not {case.name}: {case.why}" for case in found.refused]
+    lines += [f"  not {case.name}: {case.why}" for case in found.refused[:SHOWN]]
+    if len(found.refused) > SHOWN:
+        lines.append(f"  ... and {len(found.refused) - SHOWN} more; --json has them all")
     for each in found.programs:
         lines.append(f"{each.path}: {each.verdicts.count('passed')} of {len(each.verdicts)} passed")
         if each.why:

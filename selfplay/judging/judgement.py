@@ -19,6 +19,8 @@ from selfplay.judging.entry import signature_of
 from selfplay.judging.judge import Job, Judge
 from selfplay.reading import Reading, read_stdin_cases
 
+SHOWN = 50  # refusals that people are told; JSON has all
+
 
 class SandboxFailed(SelfplayError):
     """The sandbox did not answer, twice."""
@@ -123,7 +125,7 @@ def judgement(judge: Judge, question: Question, programs: Sequence[tuple[str, st
     [[admission]] = judge.admit([(problem, [kept])])
     if any(case.reason == "infra_error" for case in admission.refused):
         raise SandboxFailed("the sandbox failed on the reference, twice: see selfplay.doctor")
-    cases = _in_order([*admission.admitted, *admission.refused, *refused], question.text)
+    cases = in_order([*admission.admitted, *admission.refused, *refused], question.reading.order)
     admitted = tuple(case for case in cases if isinstance(case, Case))
     if not admitted:
         raise BadInput(_nothing_admitted(problem, admission.refused or refused))
@@ -148,14 +150,15 @@ def judgement(judge: Judge, question: Question, programs: Sequence[tuple[str, st
     )
 
 
-def _in_order(cases: Sequence[Case | Refusal], text: str) -> list[Case | Refusal]:
-    """As they stand in the tests' text; cases of one statement by their index."""
+def in_order(cases: Sequence[Case | Refusal], names: Sequence[str]) -> list[Case | Refusal]:
+    """As they were read: by the order of their names, and where none is told by their index."""
+    place = {name: number for number, name in enumerate(names)}
 
-    def place(case: Case | Refusal) -> tuple[int, int]:
-        index = case.name.rpartition("[")[2].rstrip("]")
-        return text.find(case.source[:500]), int(index) if index.isdigit() else 0
+    def index(name: str) -> int:
+        written = name.rpartition("[")[2].rstrip("]")
+        return int(written) if written.isdecimal() and len(written) < 10 else len(cases)
 
-    return sorted(cases, key=place)
+    return sorted(cases, key=lambda case: place.get(case.name, index(case.name)))
 
 
 def _nothing_admitted(problem: Problem, refused: Sequence[Refusal]) -> str:
@@ -168,4 +171,6 @@ def _nothing_admitted(problem: Problem, refused: Sequence[Refusal]) -> str:
     if not refused:
         return "there is no test in what was given"
     counts = Counter(case.why for case in refused)
-    return "no case can be admitted:\n" + "\n".join(f"  {count} x {why}" for why, count in counts.most_common())
+    rest = len(counts) - SHOWN
+    lines = [f"  {count} x {why}" for why, count in counts.most_common(SHOWN)]
+    return "\n".join(["no case can be admitted:", *lines, *([f"  ... and {rest} more"] if rest > 0 else [])])

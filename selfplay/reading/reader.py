@@ -35,11 +35,15 @@ MAX_CASES = 1_024  # of one text
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a text of tests holds: cases, and what is none and why. `salvaged`: copies of the entry point, dropped."""
+    """What a text of tests holds: cases, and what is none and why. `salvaged`: copies of the entry point, dropped.
+
+    `order`: the names of both as they stand in the text, where their indices do not say it.
+    """
 
     cases: tuple[Case, ...] = ()
     refused: tuple[Refusal, ...] = ()
     salvaged: int = 0
+    order: tuple[str, ...] = ()
 
     @property
     def written(self) -> int:
@@ -87,16 +91,18 @@ def _named(units: Iterable[Unit], salvaged: int) -> Reading:
     total, seen = Counter(name for name, _ in stated), Counter[str]()
     cases: list[Case] = []
     refused: list[Refusal] = []
+    order: list[str] = []
     for base, one in stated:
         name = f"{base}[{seen[base]}]" if total[base] > 1 else base
         seen[base] += 1
+        order.append(name)
         if one.condition is None:
             refused.append(Refusal(name, one.source, one.reason, one.detail))
         else:
             what = one.condition
             kept = (what.arguments, what.operator, what.expected, what.view, what.tolerance, what.further)
             cases.append(Case(name, one.source, *kept))
-    return Reading(tuple(cases), tuple(refused), salvaged)
+    return Reading(tuple(cases), tuple(refused), salvaged, tuple(order))
 
 
 def _short(text: str) -> str:
