@@ -152,6 +152,7 @@ def _question(
 def _as_text(found: Judgement) -> str:
     from selfplay.cases.case import Case
     from selfplay.judging.admission import is_weak
+    from selfplay.judging.judgement import SHOWN
 
     admitted = [case for case in found.cases if isinstance(case, Case)]
     lines = [f"sandbox: {found.tier}; {len(admitted)} of {len(found.cases)} cases admitted"]
@@ -159,8 +160,11 @@ def _as_text(found: Judgement) -> str:
         lines.append(
             f"  {found.salvaged} x the tests' own definition of the entry point left out: the program's is tested"
         )
-    lines += [f"  not {case.name}: {case.why}" for case in found.refused]
-    lines += [f"  weak {case.name}: it accepts much of what is near the right outcome" for case in admitted if is_weak(case.mark)]
+    lines += [f"  not {case.name}: {case.why}" for case in found.refused[:SHOWN]]
+    if len(found.refused) > SHOWN:
+        lines.append(f"  ... and {len(found.refused) - SHOWN} more; --json has them all")
+    weak = [case for case in admitted if is_weak(case.mark)]
+    lines += [f"  weak {case.name}: it accepts much of what is near the right outcome" for case in weak[:SHOWN]]
     for each in found.programs:
         lines.append(f"{each.path}: {each.verdicts.count('passed')} of {len(each.verdicts)} passed")
         if each.why:

@@ -23,6 +23,8 @@ from selfplay.judging.clerk.desk import MAX_CASES
 from selfplay.judging.judge import Job, Judge, subject_of
 from selfplay.judging.turns import WrittenTurn
 
+SHOWN = 50  # refusals that people are told; JSON has all
+
 
 class SandboxFailed(SelfplayError):
     """The sandbox did not answer, twice."""
@@ -166,4 +168,6 @@ def _nothing_admitted(problem: Problem, refused: Sequence[Refusal]) -> str:
     if not refused:
         return "there is no test in what was given"
     counts = Counter(case.why for case in refused)
-    return "no case can be admitted:\n" + "\n".join(f"  {count} x {why}" for why, count in counts.most_common())
+    rest = len(counts) - SHOWN
+    lines = [f"  {count} x {why}" for why, count in counts.most_common(SHOWN)]
+    return "\n".join(["no case can be admitted:", *lines, *([f"  ... and {rest} more"] if rest > 0 else [])])
