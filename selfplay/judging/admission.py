@@ -55,7 +55,9 @@ def is_weak(mark: str) -> bool:
 # ---- before anything runs ----
 
 
-def screen(problem: Problem, reading: Reading, already: Iterable[object] = (), trust: bool = False) -> list[Refusal | None]:
+def screen(
+    problem: Problem, reading: Reading, already: Iterable[object] = (), trust: bool = False
+) -> list[Refusal | None]:
     """For each literal case of a reading why it cannot count, None where nothing is wrong so far.
 
     `already` are identities of cases that were written before. `trust` leaves domain, exceptions and contradictions to the
@@ -181,9 +183,7 @@ def admit(
 ) -> tuple[tuple[Case, ...], tuple[Refusal | None, ...]]:
     """One suite's cases with their marks, and why each does not count, None where it does; in their order."""
     trial = _Trial(problem, beside)
-    done = [
-        (case, refusal) if refusal else trial.judged(case) for case, refusal in zip(cases, refusals, strict=True)
-    ]
+    done = [(case, refusal) if refusal else trial.judged(case) for case, refusal in zip(cases, refusals, strict=True)]
     return tuple(case for case, _ in done), tuple(refusal for _, refusal in done)
 
 
