@@ -177,7 +177,8 @@ class Evaluator:
         return Stated(self._call(left), "approx", encode(expected), (_tolerance(rel), _tolerance(absolute)))
 
     def _distance(self, distance: ast.expr, name: str, limit: ast.expr) -> Stated:
-        """`abs(f(x) - expected) < limit`, either way round."""
+        """`abs(f(x) - expected) < limit`, either way round. A Decimal that equals a float passes it, though Python would not
+        subtract them."""
         match distance:
             case ast.Call(args=[ast.BinOp(a, ast.Sub(), b)], keywords=[]):
                 call, node = (a, b) if _calls(a, self.subjects) else (b, a)
