@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -28,16 +28,14 @@ from selfplay.cases.literal import did, wanted
 from selfplay.game.problems import Problem
 from selfplay.judging.admission import Admission
 from selfplay.judging.clerk import Desk, shared_desk
-from selfplay.judging.state import UNSTEADY, is_plain
+from selfplay.judging.references import References
+from selfplay.judging.state import is_plain, story, turned
 
 _log = logging.getLogger(__name__)
 
-PROBES = 12  # inputs on which a reference shows what else it returns
 _AT_ONCE = 4 << 20  # bytes of answers that may wait to be compared
-_SHARE = 0.5  # of the CPU limit, that a reference may take
 
 Row = tuple[Verdict, ...]
-Story = tuple[str, ...]
 
 
 class Seen(NamedTuple):
@@ -104,7 +102,7 @@ class Judge:
         self.desk = desk or shared_desk()
         self.disagreements = 0
         self.order_dependent = 0
-        self._shown: dict[Problem, tuple[Execution, ...]] = {}  # what references returned on probes: asked once each
+        self.references = References(self.stream, self.desk, self.limits)
 
     def close(self) -> None:
         """Ends the box's processes and the clerk's; a later call starts new ones."""
@@ -214,16 +212,16 @@ class Judge:
         """Calls programs that may keep state in reversed order; one that then differs runs each owner's cases alone, in
         both orders, and passes what it passes in all of these runs."""
         suspects = [own for own in sittings if found[own].keeps_state and own[1].entry_point and len(own[1].inputs) > 1]
-        back = self._judged(jobs, [(number, _turned(task)) for number, task in suspects])
-        differing = [own for own in suspects if _differ(found[own], back[own[0], _turned(own[1])])]
+        back = self._judged(jobs, [(number, turned(task)) for number, task in suspects])
+        differing = [own for own in suspects if _differ(found[own], back[own[0], turned(own[1])])]
         parts = [(own, places, part) for own in differing for places, part in jobs[own[0]].parts()]
         alone = [replace(part, programs=(own[1].source,)) for own, _, part in parts]
         tasks = [task for job in alone for task in self._tasks(job)]
         there = self._judged(alone, list(enumerate(tasks)))
-        back = self._judged(alone, list(enumerate(map(_turned, tasks))))
+        back = self._judged(alone, list(enumerate(map(turned, tasks))))
         rows: dict[Sitting, list[Verdict]] = {own: ["passed"] * len(found[own].verdicts) for own in differing}
         for number, (own, places, _) in enumerate(parts):
-            runs = there[number, tasks[number]].verdicts, back[number, _turned(tasks[number])].verdicts
+            runs = there[number, tasks[number]].verdicts, back[number, turned(tasks[number])].verdicts
             for row in runs:
                 for place, verdict in zip(places, row, strict=True):
                     rows[own][place] = verdict if rows[own][place] == "passed" else rows[own][place]
@@ -235,92 +233,17 @@ class Judge:
         sample = [task for task in dict.fromkeys(task for _, task in sittings) if _is_sampled(task, self.recheck)]
         if not sample:
             return
-        first = [tuple(map(_story, row)) for row in self.run(sample)]
+        first = [tuple(map(story, row)) for row in self.run(sample)]
         for task, before, row in zip(sample, first, self.run(sample), strict=True):
-            after = tuple(map(_story, row))
+            after = tuple(map(story, row))
             differing = [case for case, (a, b) in enumerate(zip(before, after, strict=True)) if a and b and a != b]
             if differing:
                 self.disagreements += 1
                 _warn(task, differing[0], before, after)
 
-    # ---- admission ----
-
     def admit(self, asked: Sequence[tuple[Problem, Sequence[tuple[Case, ...]]]]) -> list[list[Admission]]:
-        """The cases that count, per problem and suite: each reference runs once over its suites, all in one call.
-
-        It has half of what a program may use, so that what it passes leaves a right program a margin, and each suite has
-        totals of its own. A reference that may keep something between its calls runs each suite in a process of its own,
-        in both orders. Cases are screened before (admission.py).
-        """
-        found: list[list[Admission]] = [[] for _ in asked]
-        sessions: list[tuple[int, Sequence[tuple[Case, ...]]]] = []  # what a process runs: suites of a numbered problem
-        turned: dict[int, Task] = {}
-        for number, (problem, suites) in enumerate(asked):
-            if problem.reference_solution is None:
-                found[number] = self.desk.admission(problem, suites, None, self.limits, _SHARE)
-            elif problem.entry_point and self.desk.keeps_state(problem.reference_solution):
-                for cases in suites:
-                    turned[len(sessions)] = _turned(_reference(problem, [cases], (), self.limits))
-                    sessions.append((number, [cases]))
-            else:
-                sessions.append((number, suites))
-        back = self._stories(turned)
-        tasks = [self._probed(asked[number][0], suites) for number, suites in sessions]
-        told: dict[int, list[Admission]] = {}
-        for index, executions in self.stream(tasks):
-            problem, suites = asked[sessions[index][0]][0], sessions[index][1]
-            ran = dict(zip(tasks[index].inputs, executions, strict=True))
-            asked_for = _calls(suites)
-            others = tuple(execution for call, execution in ran.items() if call not in asked_for)
-            shown = self._shown.setdefault(problem, others) if problem.baseline_tests else others
-            ran |= {call: _steady(ran[call], *other) for call, other in back.get(index, {}).items()}
-            told[index] = self.desk.admission(problem, suites, ran, self.limits, _SHARE, shown)
-        for index, (number, _) in enumerate(sessions):
-            found[number] += told[index]
-        return found
-
-    def _probed(self, problem: Problem, suites: Sequence[tuple[Case, ...]]) -> Task:
-        """The reference before everything written and, the first time, before probes that show what else it returns."""
-        cases = [case for suite in suites for case in suite]
-        probes = self.desk.probes(problem, cases, PROBES) if cases and problem not in self._shown else ()
-        return _reference(problem, suites, probes, self.limits)
-
-    def _stories(self, turned: Mapping[int, Task]) -> dict[int, dict[str, tuple[Story, float]]]:
-        """What each task did with each input, in a few bytes, and the CPU seconds that it took."""
-        places = list(turned)
-        return {
-            places[index]: {
-                call: (_story(one), one.seconds) for call, one in zip(turned[places[index]].inputs, row, strict=True)
-            }
-            for index, row in self.stream(list(turned.values()))
-        }
-
-
-def _reference(problem: Problem, suites: Sequence[Sequence[Case]], probes: Sequence[str], limits: Limits) -> Task:
-    """A reference before suites and probes, each with totals of its own and half of what a program may use."""
-    asked: dict[str, list[int]] = {}
-    for owner, calls in enumerate((*([call for case in suite for call in case.calls] for suite in suites), probes)):
-        for call in dict.fromkeys(calls):
-            asked.setdefault(call, []).append(owner)
-    owners, source = tuple(map(tuple, asked.values())), problem.reference_solution or ""
-    return Task(source, problem.entry_point, tuple(asked), problem.imports, limits.halved(), True, owners)
-
-
-def _calls(suites: Iterable[Iterable[Case]]) -> dict[str, None]:
-    """The distinct calls of all cases, in order."""
-    return dict.fromkeys(call for cases in suites for case in cases for call in case.calls)
-
-
-def _turned(task: Task) -> Task:
-    """The task with its last input first."""
-    return replace(task, inputs=task.inputs[::-1], owners=task.owners[::-1])
-
-
-def _steady(execution: Execution, story: Story, seconds: float) -> Execution:
-    """What a reference did, where it did the same in another order of its calls."""
-    if _story(execution) and story and _story(execution) != story:
-        return UNSTEADY
-    return replace(execution, seconds=max(execution.seconds, seconds))
+        """The cases that count, per problem and suite, by what the references do on them (references.py)."""
+        return self.references.admit(asked)
 
 
 def _matrix(own: Sequence[Seen], after: Sequence[Seen]) -> Matrix:
@@ -348,14 +271,6 @@ def _is_sampled(task: Task, share: float) -> bool:
     """The same for the same task, in any process and any run."""
     digest = hashlib.blake2b(f"{task.entry_point}\0{task.source}".encode("utf-8", "surrogatepass"), digest_size=8)
     return bool(task.inputs) and int.from_bytes(digest.digest(), "big") < share * 2**64
-
-
-def _story(execution: Execution) -> Story:
-    """What a run did, in a few bytes; nothing for limits and infrastructure, which may vary."""
-    if execution.status in ("timeout", "infra_error"):
-        return ()
-    value = hashlib.blake2b(execution.value.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-    return (execution.status, value, *execution.exception)
 
 
 def _warn(task: Task, case: int, first: Sequence[tuple[str, ...]], again: Sequence[tuple[str, ...]]) -> None:
