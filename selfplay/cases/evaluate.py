@@ -353,9 +353,10 @@ class Evaluator:
         raise NotLiteral("no arithmetic of these")
 
     def _repeated(self, tree: Tree, times: int) -> Tree:
-        self._weigh([tree], times)
         if type(tree) is str:
+            self._spend(len(tree) * max(1, times))
             return tree * times
+        self._weigh([tree], times)
         if tag_of(tree) in ("l", "t"):
             return [tree[0], *tree[1:] * times]
         if tag_of(tree) == "b":
