@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import functools
+import re
 import sys
 import time
 from collections import Counter
@@ -31,7 +32,14 @@ from typing import Literal, get_args
 from benchmarks.honest_suites import SET, Suite, own_set, real_sets
 from benchmarks.plain_pytest import MODULE, Job, Outcome, outcomes
 from selfplay.box.local import LocalBox
-from selfplay.judging.judge import Judge
+from selfplay.cases.case import Case
+from selfplay.game.problems import Problem
+from selfplay.judging.clerk.desk import MAX_CASES
+from selfplay.judging.entry import signature_of
+from selfplay.judging.judge import Job, Judge, Matrix, subject_of
+from selfplay.judging.replay import Performance, Unusable
+from selfplay.judging.script import Script
+from selfplay.judging.turns import WrittenTurn
 from selfplay.mutation.mutants import mutants
 
 MUTANTS = 6  # of each reference of the own set; those of a real set come with its suites
@@ -113,7 +121,69 @@ class Examined:
 
 def judged(judge: Judge, suite: Suite, programs: Sequence[str]) -> list[TestReport]:
     """What the judge says of every test of a suite; the first program is the reference."""
-    raise NotImplementedError("no judge here runs tests")
+    signature = signature_of(suite.reference, suite.entry_point)
+    problem = Problem("honest", "", suite.entry_point, signature, (), suite.reference)
+    reading = judge.desk.tests(suite.tests, suite.entry_point, signature)
+    turn = WrittenTurn(5, reading.cases, (None,) * len(reading.cases), reading.refused)
+    [[(turn,)]] = judge.settle([(problem, [(turn,)], ())], trust=True, limit=MAX_CASES)
+    [matrix] = judge.matrices([Job(suite.entry_point, tuple(programs), turn.cases)])
+    literal: dict[str, list[int]] = {}
+    for place, case in enumerate(turn.cases):
+        literal.setdefault(_test_of(case), []).append(place)
+    subject = subject_of(problem, everything=True)
+    run: dict[str, str] = {}
+    performances: list[Performance] = []
+    lost = "; ".join(refusal.why for refusal in reading.refused)
+    if reading.rest:
+        try:
+            run = _run_tests(judge.texts.script(subject, reading.rest))
+            performances = [judge.texts.verdicts(subject, reading.rest, program) for program in programs]
+        except Unusable as error:
+            lost = f"{error.reason}: {error.detail}"
+    return [
+        _report(test, literal.get(test, []), turn, matrix, run.get(test), performances, lost)
+        for test in dict.fromkeys((*literal, *run, *_named(reading.rest if lost else "")))
+    ]
+
+
+def _test_of(case: Case) -> str:
+    name = case.name.partition("[")[0]
+    return name if name.startswith("test") else MODULE
+
+
+def _named(text: str) -> list[str]:
+    return re.findall(r"^def (test\w*)", text, re.MULTILINE)
+
+
+def _run_tests(script: Script) -> dict[str, str]:
+    """The tests of a text that runs, each with why it does not count."""
+    story, unstable = script.story, script.unstable
+    asserting = {name.rpartition(":")[0] for name in story.sites if not name.endswith(":end")}
+    return {
+        test: "" if told.outcome == "passed" and test not in unstable else f"{told.outcome}: {told.why}"
+        for test, told in story.tests.items()
+        if test != MODULE or MODULE in asserting
+    }
+
+
+def _report(
+    test: str,
+    places: Sequence[int],
+    turn: WrittenTurn,
+    matrix: Matrix,
+    run: str | None,
+    performances: Sequence[Performance],
+    lost: str,
+) -> TestReport:
+    refusals = [refusal.why for place in places if (refusal := turn.refusals[place])]
+    literal = [all(row[place] == "passed" for place in places) for row in matrix.verdicts]
+    if run is None:
+        refused = "" if places and not refusals else "; ".join(refusals) or lost
+        return TestReport(test, "literal", refused, tuple(literal), (False,) * len(literal))
+    passed = [one.tests.get(test, one.otherwise) == "passed" for one in performances]
+    both = tuple(a and b for a, b in zip(literal, passed, strict=True))
+    kind: Kind = "mixed" if places else "run"
+    return TestReport(test, kind, run or "; ".join(refusals), both, tuple(one.ran for one in performances))
 
 
 def programs_of(suite: Suite) -> tuple[str, ...]:
