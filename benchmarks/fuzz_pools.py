@@ -1,6 +1,7 @@
 """What the fuzzer draws from: pieces of tests and of turns, those that are expensive first of all.
 
-A pool is text, its pieces apart by two blanks or a line's end. In templates `$A` is a small or huge piece, `$V` a variable, `$X` an exception; `¶` is a line's end, `→` an indentation.
+A pool is text, its pieces apart by two blanks or a line's end. In templates `$A` is a small or huge piece, `$V` a
+variable, `$X` an exception; `¶` is a line's end, `→` an indentation.
 """
 
 from __future__ import annotations

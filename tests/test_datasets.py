@@ -10,7 +10,7 @@ from selfplay.box.local import LocalBox
 from selfplay.box.task import Limits
 from selfplay.game.problems import Problem, load_problems, validate_problem
 from selfplay.judging.judge import Job, Judge
-from selfplay.reading import problem_cases
+from selfplay.cases.read import problem_cases
 
 SETS = ("handwritten", "stdio", "procedural/dev", "procedural/test")
 

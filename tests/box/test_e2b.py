@@ -40,7 +40,7 @@ from selfplay.config import Config, from_flags
 from selfplay.game.problems import Problem
 from selfplay.judging.execute import execute_tests, validate_tests_against_solution
 from selfplay.judging.judge import Job, Judge
-from selfplay.reading import read_cases
+from selfplay.cases.read import read_cases
 
 ADD = "def add(a, b): return a + b"
 WRONG = "def add(a, b): return a - b"
