@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from selfplay.box.task import Box, Execution, Limits, Task
-from selfplay.cases.calls import is_call
+from selfplay.cases.calls import bare_call, is_call
 from selfplay.cases.case import Case, Verdict
 from selfplay.cases.check import is_same_text
 from selfplay.cases.literal import did, wanted
@@ -237,7 +237,12 @@ class Judge:
                     yield failed[position], row
 
     def shown(
-        self, entry_point: str, program: str, cases: Sequence[Case], imports: Sequence[str] = (), subject: Subject | None = None
+        self,
+        entry_point: str,
+        program: str,
+        cases: Sequence[Case],
+        imports: Sequence[str] = (),
+        subject: Subject | None = None,
     ) -> list[tuple[str, str]]:
         """What one program did on each case, and what the case expects, as text for people. The program runs for this."""
         job = Job(entry_point, (program,), tuple(cases), tuple(imports))
@@ -321,12 +326,11 @@ class Judge:
                 found[number][place] = self._admitted(problem, suite, beside)
         return found
 
-    def _run_texts(
-        self, problem: Problem, suite: Suite, programs: Sequence[str], trust: bool, limit: int
-    ) -> Suite:
+    def _run_texts(self, problem: Problem, suite: Suite, programs: Sequence[str], trust: bool, limit: int) -> Suite:
         """The suite with a case for each site of what has to be run."""
         return tuple(
-            turn.joined(self._sites(problem, turn.text, programs, trust), limit) if turn.text else turn for turn in suite
+            turn.joined(self._sites(problem, turn.text, programs, trust), limit) if turn.text else turn
+            for turn in suite
         )
 
     def _sites(self, problem: Problem, text: str, programs: Sequence[str] | None, trust: bool) -> list[Found]:
@@ -337,11 +341,15 @@ class Judge:
 
     def _domains(self, asked: Sequence[tuple[Problem, Sequence[Suite]]]) -> dict[Problem, dict[str, Execution]]:
         """By problem with a contract, what this says of each call."""
-        tasks = {
-            problem: task
-            for problem, suites in asked
-            if (task := domain_task(problem, [call for suite in suites for call in _asked(suite)], self.limits))
-        }
+        tasks: dict[Problem, Task] = {}
+        for problem, suites in asked:
+            owners: dict[str, list[int]] = {}
+            for owner, suite in enumerate(suites):
+                for call in dict.fromkeys(_asked(suite)):
+                    owners.setdefault(call, []).append(owner)
+            task = domain_task(problem, owners, self.limits)
+            if task:
+                tasks[problem] = replace(task, owners=tuple(map(tuple, owners.values())))
         rows = self.run(list(tasks.values()))
         return {
             problem: dict(zip(task.inputs, row, strict=True))
@@ -391,7 +399,9 @@ class Judge:
         return tuple(turns)
 
 
-Asked = tuple[Problem, Sequence[Suite], Sequence[str]]  # a problem, its suites, and programs to try texts on without reference
+Asked = tuple[
+    Problem, Sequence[Suite], Sequence[str]
+]  # a problem, its suites, and programs to try texts on without reference
 
 
 def subject_of(problem: Problem, everything: bool = False) -> Subject:
@@ -411,7 +421,7 @@ def _asked(suite: Suite) -> Iterator[str]:
     for turn in suite:
         for case, refusal in zip(turn.cases, turn.refusals, strict=True):
             if refusal is None and case.operator != "stdout":
-                yield from (case.arguments,) if case.literal else (call for call in case.calls if is_call(call))
+                yield from (case.arguments,) if case.literal else map(bare_call, filter(is_call, case.calls))
 
 
 def _reference(problem: Problem, suites: Sequence[Suite], limits: Limits) -> Task:

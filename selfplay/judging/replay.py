@@ -159,8 +159,9 @@ class Replay:
     # ---- the reference ----
 
     def script(self, subject: Subject, text: str) -> Script:
-        """The text before the reference. Raises Unusable, and Stopped where the sandbox failed."""
-        reference = Actor(self, subject, subject.reference or "", beside=True)
+        """The text before the reference, which has half of what a program may use: what it passes leaves a right program a
+        margin. Raises Unusable, and Stopped where the sandbox failed."""
+        reference = Actor(self, subject, subject.reference or "", beside=True, limits=self.limits.halved())
         try:
             return self._script(subject, text, reference)
         finally:
@@ -171,19 +172,21 @@ class Replay:
         try:
             story, blob = self.story(text, interface, reference.ask, imports=subject.imports)
         except Stopped as stop:
-            raise Unusable("reference", f"the reference ends in {stop.verdict}") from None
+            raise _unusable(stop.verdict) from None
         if story.refused:
             raise Unusable("unreadable", story.refused)
         module = story.tests.get("module")
         if module and module.outcome == "error":
             raise Unusable("unreadable", f"pytest cannot collect it: {module.why}")
         if story.stopped:
-            raise Unusable("reference", f"the reference ends in {next(iter(story.stopped.values()))}")
+            raise _unusable(next(iter(story.stopped.values())))
         script = Script(text, interface, story, blob)
         script.stateful = is_stateful(story.operations) or self.desk.keeps_state(subject.reference or "")
         script.known = dict(zip(places(story.operations, script.stateful), story.outcomes, strict=True))
         if not story.operations:
-            raise Unusable("no_call", f"nothing of what is under test is used ({subject.entry_point or 'no entry point'})")
+            raise Unusable(
+                "no_call", f"nothing of what is under test is used ({subject.entry_point or 'no entry point'})"
+            )
         again = self._recorded(subject, script, reference, hashes=1, seed=1)
         mine, other = story.verdicts(), again.verdicts()
         script.unstable = frozenset(name for name in {*mine, *other} if mine.get(name) != other.get(name))
@@ -193,7 +196,13 @@ class Replay:
     def _recorded(self, subject: Subject, script: Script, reference: Actor, hashes: int, seed: int) -> Story:
         follow = Follower(script, reference)
         story, _ = self.story(
-            script.text, script.interface, follow.outcome, hashes=hashes, seed=seed, blob=script.blob, imports=subject.imports
+            script.text,
+            script.interface,
+            follow.outcome,
+            hashes=hashes,
+            seed=seed,
+            blob=script.blob,
+            imports=subject.imports,
         )
         return story
 
@@ -231,13 +240,14 @@ class Replay:
             except NotLoaded as error:
                 return Performance(otherwise="not_collected", why=str(error))
             trial = Trial(self, script, subject, program, reference)
-            errors = {name: own for name, own in interface.items() if own[0] == script.interface.get(name, [""])[0] == "error"}
+            errors = {
+                name: own for name, own in interface.items() if own[0] == script.interface.get(name, [""])[0] == "error"
+            }
             trial.interface = {**script.interface, **errors}  # what its exceptions derive from is the program's own
             try:
                 return trial.performance()
             except NotLoaded as error:
                 return Performance(otherwise="not_collected", why=str(error))
-
 
     def alone(self, subject: Subject, text: str, source: str) -> Story | None:
         """The text on a program's own outcomes, as under pytest; None where the program does not load. Raises Unusable."""
@@ -260,6 +270,14 @@ class NotLoaded(Exception):
     """The program does not load; the message says why."""
 
 
+def _unusable(verdict: Verdict) -> Unusable | Stopped:
+    if verdict == "infra_error":
+        return Stopped(verdict)
+    if verdict == "timeout":
+        return Unusable("slow", "the reference is not done within half of what a program may use")
+    return Unusable("reference", f"the reference ends in {verdict}")
+
+
 def places(operations: Sequence[str], stateful: bool) -> Iterator[str]:
     """What decides the outcome of each operation: itself and, where something is remembered, all before it."""
     history = ""
@@ -271,7 +289,10 @@ def places(operations: Sequence[str], stateful: bool) -> Iterator[str]:
 class Actor:
     """A program that performs operations, one after the other, in a child that is started when it is needed."""
 
-    def __init__(self, replay: Replay, subject: Subject, source: str, beside: bool = False) -> None:
+    def __init__(
+        self, replay: Replay, subject: Subject, source: str, beside: bool = False, limits: Limits | None = None
+    ) -> None:
+        self.limits = limits or replay.limits
         self.replay, self.subject, self.source, self.beside = replay, subject, source, beside
         self.history: list[str] = []
         self._child: Child | None = None
@@ -279,8 +300,7 @@ class Actor:
 
     def load(self) -> Interface:
         """Starts the program. Raises NotLoaded and Stopped."""
-        limits = self.replay.limits
-        budget = Budget.of(limits, 100)
+        budget = Budget.of(self.limits, 100)
         self._child = self.replay.talker.program(
             self.source, self.subject.entry_point, self.subject.public, budget, self.subject.imports, self.beside
         )
@@ -402,7 +422,9 @@ class Trial:
         try:
             run = self.replay._whole(self._run)
             again = self._again(run) if not run.stopped else run
-        except Unusable:  # before this program the tests never end: nothing is known of those that rest on the difference
+        except (
+            Unusable
+        ):  # before this program the tests never end: nothing is known of those that rest on the difference
             for name in hit:
                 found.sites[name] = "timeout"
             found.tests = dict.fromkeys(found.tests, "timeout")

@@ -235,7 +235,9 @@ def test_b():
 
 
 def test_a_program_that_never_ends_costs_its_own_sites_alone(replay: Replay) -> None:
-    text = "def test_a():\n    r = f([])\n    assert r == []\ndef test_b():\n    r = f([2, 1])\n    assert r == [1, 2]\n"
+    text = (
+        "def test_a():\n    r = f([])\n    assert r == []\ndef test_b():\n    r = f([2, 1])\n    assert r == [1, 2]\n"
+    )
     found = before(replay, text, "def f(xs):\n    while not xs:\n        pass\n    return sorted(xs)\n")
     assert sites(found) == {"test_a:0.0": "timeout", "test_b:1.0": "passed"}
 

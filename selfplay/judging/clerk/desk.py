@@ -83,11 +83,15 @@ class Desk:
             return self.clerk.do("admission", problem, tuple(cases), tuple(refusals), beside)
         except GaveUp as error:
             if len(cases) <= 1:
-                return tuple(cases), tuple(known or _costly(case, error) for case, known in zip(cases, refusals, strict=True))
+                return tuple(cases), tuple(
+                    known or _costly(case, error) for case, known in zip(cases, refusals, strict=True)
+                )
             costly = [known or self._cost(problem, case, beside) for case, known in zip(cases, refusals, strict=True)]
             if costly == list(refusals):
                 half = len(cases) // 2
-                costly[half:] = [known or _costly(case, error) for case, known in zip(cases[half:], refusals[half:], strict=True)]
+                costly[half:] = [
+                    known or _costly(case, error) for case, known in zip(cases[half:], refusals[half:], strict=True)
+                ]
         cheap = [case for case, refusal in zip(cases, costly, strict=True) if refusal is None]
         settled = self.admission(problem, cheap, [None] * len(cheap), replace(beside, ran=_only(beside.ran, cheap)))
         told = iter(zip(*settled, strict=True))
