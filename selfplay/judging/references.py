@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from selfplay.box.task import Execution, Limits, Task
-from selfplay.cases.calls import is_call
+from selfplay.cases.calls import bare_call, is_call
 from selfplay.game.problems import Problem
 from selfplay.judging.admission import Beside, demanded
 from selfplay.judging.clerk import Desk
@@ -143,7 +143,7 @@ def _asked(suite: Suite) -> Iterator[str]:
     for turn in suite:
         for case, refusal in zip(turn.cases, turn.refusals, strict=True):
             if refusal is None and case.operator != "stdout":
-                yield from (case.arguments,) if case.literal else (call for call in case.calls if is_call(call))
+                yield from (case.arguments,) if case.literal else map(bare_call, filter(is_call, case.calls))
 
 
 def _reference(problem: Problem, suites: Sequence[Suite], limits: Limits) -> Task:

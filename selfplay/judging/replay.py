@@ -159,8 +159,9 @@ class Replay:
     # ---- the reference ----
 
     def script(self, subject: Subject, text: str) -> Script:
-        """The text before the reference. Raises Unusable, and Stopped where the sandbox failed."""
-        reference = Actor(self, subject, subject.reference or "", beside=True)
+        """The text before the reference, which has half of what a program may use: what it passes leaves a right program a
+        margin. Raises Unusable, and Stopped where the sandbox failed."""
+        reference = Actor(self, subject, subject.reference or "", beside=True, limits=self.limits.halved())
         try:
             return self._script(subject, text, reference)
         finally:
@@ -171,14 +172,14 @@ class Replay:
         try:
             story, blob = self.story(text, interface, reference.ask, imports=subject.imports)
         except Stopped as stop:
-            raise Unusable("reference", f"the reference ends in {stop.verdict}") from None
+            raise _unusable(stop.verdict) from None
         if story.refused:
             raise Unusable("unreadable", story.refused)
         module = story.tests.get("module")
         if module and module.outcome == "error":
             raise Unusable("unreadable", f"pytest cannot collect it: {module.why}")
         if story.stopped:
-            raise Unusable("reference", f"the reference ends in {next(iter(story.stopped.values()))}")
+            raise _unusable(next(iter(story.stopped.values())))
         script = Script(text, interface, story, blob)
         script.stateful = is_stateful(story.operations) or self.desk.keeps_state(subject.reference or "")
         script.known = dict(zip(places(story.operations, script.stateful), story.outcomes, strict=True))
@@ -269,6 +270,14 @@ class NotLoaded(Exception):
     """The program does not load; the message says why."""
 
 
+def _unusable(verdict: Verdict) -> Unusable | Stopped:
+    if verdict == "infra_error":
+        return Stopped(verdict)
+    if verdict == "timeout":
+        return Unusable("slow", "the reference is not done within half of what a program may use")
+    return Unusable("reference", f"the reference ends in {verdict}")
+
+
 def places(operations: Sequence[str], stateful: bool) -> Iterator[str]:
     """What decides the outcome of each operation: itself and, where something is remembered, all before it."""
     history = ""
@@ -280,7 +289,10 @@ def places(operations: Sequence[str], stateful: bool) -> Iterator[str]:
 class Actor:
     """A program that performs operations, one after the other, in a child that is started when it is needed."""
 
-    def __init__(self, replay: Replay, subject: Subject, source: str, beside: bool = False) -> None:
+    def __init__(
+        self, replay: Replay, subject: Subject, source: str, beside: bool = False, limits: Limits | None = None
+    ) -> None:
+        self.limits = limits or replay.limits
         self.replay, self.subject, self.source, self.beside = replay, subject, source, beside
         self.history: list[str] = []
         self._child: Child | None = None
@@ -288,8 +300,7 @@ class Actor:
 
     def load(self) -> Interface:
         """Starts the program. Raises NotLoaded and Stopped."""
-        limits = self.replay.limits
-        budget = Budget.of(limits, 100)
+        budget = Budget.of(self.limits, 100)
         self._child = self.replay.talker.program(
             self.source, self.subject.entry_point, self.subject.public, budget, self.subject.imports, self.beside
         )
