@@ -10,7 +10,7 @@ from selfplay.box.local import LocalBox
 from selfplay.box.task import Limits
 from selfplay.game.problems import Problem, load_problems, validate_problem
 from selfplay.judging.judge import Job, Judge
-from selfplay.reading import problem_cases
+from selfplay.cases.read import problem_cases
 
 SETS = ("handwritten", "stdio", "procedural/dev", "procedural/test")
 
@@ -57,6 +57,7 @@ def test_nothing_is_wrong_with_any_problem(name: str) -> None:
 def cases(problem: Problem):
     read = [problem_cases(problem, which) for which in ("baseline", "hidden")]
     assert not [refusal for reading in read for refusal in reading.refused], problem.id
+    assert not [reading.rest for reading in read if reading.rest], problem.id  # all of ours are literals
     return tuple(case for reading in read for case in reading.cases)
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 from selfplay.box.talk import Talker
@@ -158,12 +159,12 @@ def _cases(script: Script, subject: Subject, signature: str, demanded: Demanded 
     for name, test, shown, source in _sites(story):
         rests = story.sites[name].rests
         own = tuple(sorted({calls[one] for one in rests}))
-        case = Case(shown, source or test, "", "runs", name, calls=own, text=script.text, mark=script.marks.get(name, ""))
+        case = Case(shown, source or test, "", "runs", name, calls=own, text=script.text)
         told = story.tests.get(test, Told("error", "it did not come to its end"))
         flaw = _flaw(case, script, told)
         if flaw is None and not odd.isdisjoint(rests):
             flaw = Refusal(case.name, case.source, "exception", "the problem does not ask for what the reference raises")
-        yield case, flaw
+        yield (case, flaw) if flaw else (replace(case, mark=script.marks.get(name, "")), None)
 
 
 def _flaw(case: Case, script: Script, told: Told) -> Refusal | None:

@@ -13,7 +13,7 @@ from selfplay.errors import ProblemError
 from selfplay.game.problems import SETS, load_problems, validate_problem
 from selfplay.judging.judge import Job, Judge
 from selfplay.match.bugs import Bug, load_bugs
-from selfplay.reading import problem_cases
+from selfplay.cases.read import problem_cases
 
 
 @pytest.fixture(scope="module")
