@@ -36,7 +36,8 @@ from selfplay.cases.case import Case
 from selfplay.game.problems import Problem
 from selfplay.judging.clerk.desk import MAX_CASES
 from selfplay.judging.entry import signature_of
-from selfplay.judging.judge import Job, Judge, Matrix, subject_of
+from selfplay.judging.judge import Job as Exam
+from selfplay.judging.judge import Judge, Matrix, subject_of
 from selfplay.judging.replay import Performance, Unusable
 from selfplay.judging.script import Script
 from selfplay.judging.turns import WrittenTurn
@@ -126,7 +127,7 @@ def judged(judge: Judge, suite: Suite, programs: Sequence[str]) -> list[TestRepo
     reading = judge.desk.tests(suite.tests, suite.entry_point, signature)
     turn = WrittenTurn(5, reading.cases, (None,) * len(reading.cases), reading.refused)
     [[(turn,)]] = judge.settle([(problem, [(turn,)], ())], trust=True, limit=MAX_CASES)
-    [matrix] = judge.matrices([Job(suite.entry_point, tuple(programs), turn.cases)])
+    [matrix] = judge.matrices([Exam(suite.entry_point, tuple(programs), turn.cases)])
     literal: dict[str, list[int]] = {}
     for place, case in enumerate(turn.cases):
         literal.setdefault(_test_of(case), []).append(place)

@@ -41,7 +41,10 @@ class Prepared:
         self.tree = ast.parse(text)
         self.public = frozenset(public)
         self.modules = _modules_under_test(self.tree, self.public)
-        self.sources, self.rests = [], {}  # by line of a site or of a helper's call: lines it rests on, lines of its loop
+        self.sources, self.rests = (
+            [],
+            {},
+        )  # by line of a site or of a helper's call: lines it rests on, lines of its loop
         self._drop_copies()
         self.plain = _is_plain(self.tree)
         functions = [node for node in ast.walk(self.tree) if isinstance(node, ast.FunctionDef)]
@@ -57,9 +60,7 @@ class Prepared:
 
     def _drop_copies(self):
         kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-        self.tree.body = [
-            node for node in self.tree.body if not (isinstance(node, kinds) and node.name in self.public)
-        ]
+        self.tree.body = [node for node in self.tree.body if not (isinstance(node, kinds) and node.name in self.public)]
 
     def _block(self, body, before, loops):
         """The statements with their sites wrapped. `before`: the blocks around, each up to here; `loops`: those around."""
@@ -99,7 +100,9 @@ class Prepared:
             raise Refused(f"more than {MAX_SITES} assertions")
         self.sources.append(ast.unparse(node)[:_SHOWN])
         self._note(node, around, loops)
-        handler = ast.ExceptHandler(_hook("errors"), "__error__", [_call("failed", number, ast.Name("__error__", ast.Load()))])
+        handler = ast.ExceptHandler(
+            _hook("errors"), "__error__", [_call("failed", number, ast.Name("__error__", ast.Load()))]
+        )
         wrapped = ast.Try([node], [handler], [_call("held", number)], [])
         for each in (wrapped, handler, *handler.body, *wrapped.orelse):
             ast.copy_location(each, node)
@@ -264,7 +267,9 @@ def _modules_under_test(tree, public):
     for name, module in aliases.items():
         if _taken_of(tree, name) <= public | set(module.split(".")[1:]):
             found.add(module)
-    return {".".join(parts[:end]) for parts in (module.split(".") for module in found) for end in range(1, len(parts) + 1)}
+    return {
+        ".".join(parts[:end]) for parts in (module.split(".") for module in found) for end in range(1, len(parts) + 1)
+    }
 
 
 def _is_unknown(module):

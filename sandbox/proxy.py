@@ -16,15 +16,71 @@ import builtins
 import json
 import operator
 import sys
+from typing import Any
 
 from sandbox import codec
 
 OPERATORS = frozenset(
-    "__eq__ __ne__ __lt__ __le__ __gt__ __ge__ __len__ __bool__ __contains__ __iter__ __next__ __reversed__ __getitem__ "
-    "__setitem__ __delitem__ __call__ __enter__ __exit__ __add__ __radd__ __sub__ __rsub__ __mul__ __rmul__ __truediv__ "
-    "__rtruediv__ __floordiv__ __rfloordiv__ __mod__ __rmod__ __pow__ __rpow__ __matmul__ __rmatmul__ __and__ __rand__ "
-    "__or__ __ror__ __xor__ __rxor__ __lshift__ __rshift__ __iadd__ __isub__ __imul__ __neg__ __pos__ __abs__ __invert__ "
-    "__int__ __float__ __index__ __round__ __hash__ __str__ __repr__ __format__".split()
+    f"__{name}__"
+    for name in [
+        "eq",
+        "ne",
+        "lt",
+        "le",
+        "gt",
+        "ge",
+        "len",
+        "bool",
+        "contains",
+        "iter",
+        "next",
+        "reversed",
+        "getitem",
+        "setitem",
+        "delitem",
+        "call",
+        "enter",
+        "exit",
+        "add",
+        "radd",
+        "sub",
+        "rsub",
+        "mul",
+        "rmul",
+        "truediv",
+        "rtruediv",
+        "floordiv",
+        "rfloordiv",
+        "mod",
+        "rmod",
+        "pow",
+        "rpow",
+        "matmul",
+        "rmatmul",
+        "and",
+        "rand",
+        "or",
+        "ror",
+        "xor",
+        "rxor",
+        "lshift",
+        "rshift",
+        "iadd",
+        "isub",
+        "imul",
+        "neg",
+        "pos",
+        "abs",
+        "invert",
+        "int",
+        "float",
+        "index",
+        "round",
+        "hash",
+        "str",
+        "repr",
+        "format",
+    ]
 )
 FUNCTIONS = {
     f"{module}{name}": getattr(owner, name)
@@ -119,7 +175,9 @@ class Interface:
         if name is not None and "__handle__" in vars(value):
             return json.dumps(["h", name, vars(value)["__handle__"]])
         if callable(value):
-            raise TypeError("this function cannot be handed to what is under test: only listed functions and plain lambdas can")
+            raise TypeError(
+                "this function cannot be handed to what is under test: only listed functions and plain lambdas can"
+            )
         raise TypeError(f"a {type(value).__name__} cannot be handed to what is under test")
 
     def read(self, tree):
@@ -188,7 +246,9 @@ class Interface:
             def __getattr__(cls, attribute):
                 _check_public(attribute)
                 if members.get(attribute) in ("static", "method"):
-                    return lambda *arguments, **keywords: interface.ask("cmethod", [name, attribute], arguments, keywords)
+                    return lambda *arguments, **keywords: interface.ask(
+                        "cmethod", [name, attribute], arguments, keywords
+                    )
                 return interface.ask("cget", [name, attribute], None)
 
         return Meta
@@ -235,7 +295,7 @@ class Interface:
         kind = self._known_error(names[0])
         if kind is None:
             kind = self.proxies[names[0]] = self._new_error(names[0], names[1:])
-        error = kind.__new__(kind)
+        error: Any = kind.__new__(kind)
         told = codec.build(outcome["a"], self) if "a" in outcome else ((outcome.get("m", ""),), {})
         error.args, more = told
         if getattr(kind, "__module__", "") == "solution":

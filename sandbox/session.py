@@ -70,7 +70,12 @@ def _kind(name, value, is_entry):
         above = [base.__name__ for base in value.__mro__[1:-1]]
         if issubclass(value, BaseException):
             return ["error", above]
-        return ["class", [base for base in above if not hasattr(runner.builtins, base)], _members(value), _operators(value)]
+        return [
+            "class",
+            [base for base in above if not hasattr(runner.builtins, base)],
+            _members(value),
+            _operators(value),
+        ]
     if callable(value):
         own = getattr(value, "__module__", "") == "solution" or hasattr(value, "__wrapped__")
         return ["function"] if own or is_entry else None

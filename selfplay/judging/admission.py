@@ -55,7 +55,9 @@ def is_weak(mark: str) -> bool:
 # ---- before anything runs ----
 
 
-def screen(problem: Problem, reading: Reading, already: Iterable[object] = (), trust: bool = False) -> list[Refusal | None]:
+def screen(
+    problem: Problem, reading: Reading, already: Iterable[object] = (), trust: bool = False
+) -> list[Refusal | None]:
     """For each literal case of a reading why it cannot count, None where nothing is wrong so far.
 
     `already` are identities of cases that were written before. `trust` leaves domain, exceptions and contradictions to the

@@ -44,7 +44,9 @@ class CloudActor:
             return f'{{"v":{one.value}}}'
         if one.status == "raised":
             return json.dumps({"x": list(one.exception) or ["Exception"], "m": ""})
-        raise Stopped("timeout" if one.status == "timeout" else "infra_error" if one.status == "infra_error" else "error")
+        raise Stopped(
+            "timeout" if one.status == "timeout" else "infra_error" if one.status == "infra_error" else "error"
+        )
 
     def close(self) -> None:
         """Nothing is held."""

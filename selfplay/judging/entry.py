@@ -27,9 +27,11 @@ def _calls(code: str, tests: str) -> dict[str, int]:
 
 
 def signature_of(code: str, entry_point: str) -> str:
-    """The line `def name(parameters):` of a program's function; empty where it has none that can be read."""
+    """The line `def name(parameters):` of a program's function, `class name:` of a class; empty where it has neither."""
     tree = parsed(code)
     found = definition(tree, entry_point) if tree else None
+    if isinstance(found, ast.ClassDef):
+        return f"class {found.name}:"
     if not isinstance(found, ast.FunctionDef):
         return ""
     try:

@@ -15,12 +15,12 @@ from dataclasses import replace
 from selfplay.box.task import Execution, Task
 from selfplay.cases.calls import call_of
 from selfplay.cases.literal import literal
+from selfplay.cases.read import problem_cases
 from selfplay.cases.values import encode, load
 from selfplay.game.episode import Conversation, Group, Turn
 from selfplay.game.problems import Problem
 from selfplay.judging.judge import Judge
 from selfplay.judging.probes import probe_inputs
-from selfplay.cases.read import problem_cases
 
 CASES = 20
 _TRIED = 3 * CASES  # inputs; on some the reference raises

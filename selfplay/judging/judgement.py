@@ -17,9 +17,9 @@ from selfplay.cases.read import Reading, read_stdin_cases
 from selfplay.errors import BadInput, SelfplayError
 from selfplay.game.problems import Problem, StdinTest
 from selfplay.game.syntax import definition, parsed
-from selfplay.judging.entry import signature_of
 from selfplay.judging.admission import is_weak
 from selfplay.judging.clerk.desk import MAX_CASES
+from selfplay.judging.entry import signature_of
 from selfplay.judging.judge import Job, Judge, subject_of
 from selfplay.judging.turns import WrittenTurn
 

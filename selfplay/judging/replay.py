@@ -93,7 +93,7 @@ def told_alone(story: Story) -> Performance:
     tests: dict[str, Verdict] = {
         name: "passed" if told.outcome == "passed" else "failed" for name, told in story.tests.items()
     }
-    ended = next(iter(story.stopped.values()), "error")
+    ended: Verdict = next(iter(story.stopped.values()), "error")
     return Performance(sites, tests | story.stopped, ran=True, otherwise=ended)
 
 
@@ -183,7 +183,9 @@ class Replay:
         script.stateful = is_stateful(story.operations) or self.desk.keeps_state(subject.reference or "")
         script.known = dict(zip(places(story.operations, script.stateful), story.outcomes, strict=True))
         if not story.operations:
-            raise Unusable("no_call", f"nothing of what is under test is used ({subject.entry_point or 'no entry point'})")
+            raise Unusable(
+                "no_call", f"nothing of what is under test is used ({subject.entry_point or 'no entry point'})"
+            )
         again = self._recorded(subject, script, reference, hashes=1, seed=1)
         mine, other = story.verdicts(), again.verdicts()
         script.unstable = frozenset(name for name in {*mine, *other} if mine.get(name) != other.get(name))
@@ -193,7 +195,13 @@ class Replay:
     def _recorded(self, subject: Subject, script: Script, reference: Actor, hashes: int, seed: int) -> Story:
         follow = Follower(script, reference)
         story, _ = self.story(
-            script.text, script.interface, follow.outcome, hashes=hashes, seed=seed, blob=script.blob, imports=subject.imports
+            script.text,
+            script.interface,
+            follow.outcome,
+            hashes=hashes,
+            seed=seed,
+            blob=script.blob,
+            imports=subject.imports,
         )
         return story
 
@@ -231,13 +239,14 @@ class Replay:
             except NotLoaded as error:
                 return Performance(otherwise="not_collected", why=str(error))
             trial = Trial(self, script, subject, program, reference)
-            errors = {name: own for name, own in interface.items() if own[0] == script.interface.get(name, [""])[0] == "error"}
+            errors = {
+                name: own for name, own in interface.items() if own[0] == script.interface.get(name, [""])[0] == "error"
+            }
             trial.interface = {**script.interface, **errors}  # what its exceptions derive from is the program's own
             try:
                 return trial.performance()
             except NotLoaded as error:
                 return Performance(otherwise="not_collected", why=str(error))
-
 
     def alone(self, subject: Subject, text: str, source: str) -> Story | None:
         """The text on a program's own outcomes, as under pytest; None where the program does not load. Raises Unusable."""
@@ -402,7 +411,9 @@ class Trial:
         try:
             run = self.replay._whole(self._run)
             again = self._again(run) if not run.stopped else run
-        except Unusable:  # before this program the tests never end: nothing is known of those that rest on the difference
+        except (
+            Unusable
+        ):  # before this program the tests never end: nothing is known of those that rest on the difference
             for name in hit:
                 found.sites[name] = "timeout"
             found.tests = dict.fromkeys(found.tests, "timeout")

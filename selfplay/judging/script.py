@@ -16,7 +16,7 @@ from selfplay.cases.case import Verdict
 from selfplay.cases.literal import SHOWN, literal
 from selfplay.cases.outcome import outcome_of
 
-MAX_OPERATIONS = 1_000  # of one run of a text
+MAX_OPERATIONS = 3_000  # of one run of a text
 MAX_ASKED = 4 << 20  # characters of all its operations
 MAX_SITES = 10_000
 END = "end"
@@ -158,7 +158,9 @@ def spelled(operation: str) -> str:
     """An operation as Python would spell it, for people."""
     try:
         kind, *parts = json.loads(operation)
-        names = [f"{part[1]}#{part[2]}" if isinstance(part, list) and part[:1] == ["h"] else str(part) for part in parts]
+        names = [
+            f"{part[1]}#{part[2]}" if isinstance(part, list) and part[:1] == ["h"] else str(part) for part in parts
+        ]
         if kind in ("get", "cget", "const", "set", "del"):
             return ".".join(names[:2])
         target = ".".join(names[:-2])

@@ -56,7 +56,9 @@ class Texts:
 
     def _made(self, subject: Subject, text: str) -> Script | Unusable:
         if self.box.tier not in ("jailed", "e2b", "unjailed"):
-            return Unusable("no_jail", f"a test that is no literal runs only behind all walls, and the tier here is {self.box.tier}")
+            return Unusable(
+                "no_jail", f"a test that is no literal runs only behind all walls, and the tier here is {self.box.tier}"
+            )
         try:
             script = self._replay.script(subject, text)
             if self.box.tier == "e2b":
@@ -68,7 +70,12 @@ class Texts:
             return Unusable("reference", f"the reference does not load: {error}")
 
     def cases(
-        self, subject: Subject, signature: str, text: str, programs: Sequence[str] = (), demanded: Demanded | None = None
+        self,
+        subject: Subject,
+        signature: str,
+        text: str,
+        programs: Sequence[str] = (),
+        demanded: Demanded | None = None,
     ) -> list[Found]:
         """A case for each site of the text, with why it does not count, None where nothing is wrong so far. Where the whole
         text does not count, one case without a site says so.
@@ -163,7 +170,9 @@ def _cases(script: Script, subject: Subject, signature: str, demanded: Demanded 
         told = story.tests.get(test, Told("error", "it did not come to its end"))
         flaw = _flaw(case, script, told)
         if flaw is None and not odd.isdisjoint(rests):
-            flaw = Refusal(case.name, case.source, "exception", "the problem does not ask for what the reference raises")
+            flaw = Refusal(
+                case.name, case.source, "exception", "the problem does not ask for what the reference raises"
+            )
         yield (case, flaw) if flaw else (replace(case, mark=script.marks.get(name, "")), None)
 
 
@@ -191,4 +200,3 @@ def _call(operation: str, place: str, entry_point: str, signature: str) -> str:
         except (ValueError, TypeError):
             return operation
     return operation if place == operation else place
-

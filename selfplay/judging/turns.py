@@ -64,7 +64,9 @@ class WrittenTurn:
         room = max(0, limit - len(self.cases))
         sites = [(case, refusal) for case, refusal in run if case.expected]
         kept, over = sites[:room], sites[room:]
-        beyond = [Refusal(case.name, case.source, "too_many", f"more than {limit} cases in one turn") for case, _ in over]
+        beyond = [
+            Refusal(case.name, case.source, "too_many", f"more than {limit} cases in one turn") for case, _ in over
+        ]
         return replace(
             self,
             cases=(*self.cases, *(case for case, _ in kept)),

@@ -181,7 +181,11 @@ def read_suites(
     """Read and admit the suites of many problems, the references run in one call of the box. Programs stand beside a problem:
     where it has no reference, they say which assertions a test makes."""
     asked = [
-        (problem, [judge.desk.suite(problem, [(turn.stage, turn.text) for turn in suite.turns]) for suite in suites], codes)
+        (
+            problem,
+            [judge.desk.suite(problem, [(turn.stage, turn.text) for turn in suite.turns]) for suite in suites],
+            codes,
+        )
         for problem, suites, codes in written
     ]
     return judge.settle(asked)

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from selfplay.box.task import Task
+from selfplay.cases.read import problem_cases
 from selfplay.game.problems import Problem
 from selfplay.judging.judge import Judge
 from selfplay.judging.probes import PROBES, probe_inputs
 from selfplay.mutation.mutants import Family, mutants, useful_mutants
-from selfplay.cases.read import problem_cases
 
 
 class MutantBank:

@@ -167,7 +167,9 @@ def test_slow_inputs_of_one_suite_refuse_its_own_cases_alone(box: LocalBox) -> N
     suites = [cases("add(1, 9) == 1", "add(2, 9) == 2", "add(3, 9) == 3", "add(4, 0) == 4"), cases("add(4, 0) == 4")]
     judge = Judge(box, Limits(cpu_seconds=0.2))
     assert reasons(judge.admit([(problem, suites)])[0]) == [["slow"] * 3 + [""], [""]]
-    assert {one.status for one in judge._shown[problem]} >= {"returned"}  # the probes have totals of their own
+    assert {one.status for one in judge.references.shown[problem]} >= {
+        "returned"
+    }  # the probes have totals of their own
 
 
 def test_long_answers_of_one_suite_refuse_its_own_cases_alone(box: LocalBox) -> None:

@@ -82,7 +82,9 @@ class Desk:
             return self.clerk.do("admission", problem, tuple(cases), tuple(refusals), beside)
         except GaveUp as error:
             if len(cases) <= 1:
-                return tuple(cases), tuple(known or _costly(case, error) for case, known in zip(cases, refusals, strict=True))
+                return tuple(cases), tuple(
+                    known or _costly(case, error) for case, known in zip(cases, refusals, strict=True)
+                )
         found: Settled = (), ()
         for case, known in zip(cases, refusals, strict=True):
             own = replace(beside, ran=_only(beside.ran, [case]))
