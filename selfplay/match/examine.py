@@ -17,7 +17,8 @@ from selfplay.game.episode import Conversation, Group
 from selfplay.game.extract import Code
 from selfplay.game.phases import Step
 from selfplay.game.problems import Problem
-from selfplay.judging.judge import Job, Judge, Matrix, subject_of
+from selfplay.judging.judge import Job, Judge, Matrix
+from selfplay.judging.references import subject_of
 from selfplay.judging.turns import Suite as Written
 from selfplay.judging.turns import WrittenTurn
 from selfplay.match.record import Chain, Match, Suite, Target

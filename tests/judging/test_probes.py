@@ -18,7 +18,7 @@ from selfplay.game.problems import Contract, Problem, load_problems
 from selfplay.judging.domain import fits_annotations
 from selfplay.judging.judge import Judge
 from selfplay.judging.probes import PROBES, candidates, probe_inputs, variations
-from selfplay.reading import problem_cases
+from selfplay.cases.read import problem_cases
 
 PROBLEM = Problem(
     "p",
