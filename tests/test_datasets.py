@@ -10,7 +10,8 @@ from selfplay.box.local import LocalBox
 from selfplay.box.task import Limits
 from selfplay.cases.read import problem_cases
 from selfplay.game.problems import Problem, load_problems, validate_problem
-from selfplay.judging.judge import Job, Judge, subject_of
+from selfplay.judging.judge import Job, Judge
+from selfplay.judging.references import subject_of
 
 SETS = ("handwritten", "stdio", "procedural/dev", "procedural/test")
 

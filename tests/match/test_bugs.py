@@ -11,7 +11,8 @@ import pytest
 from selfplay.box.local import LocalBox
 from selfplay.errors import ProblemError
 from selfplay.game.problems import SETS, load_problems, validate_problem
-from selfplay.judging.judge import Job, Judge, subject_of
+from selfplay.judging.judge import Job, Judge
+from selfplay.judging.references import subject_of
 from selfplay.match.bugs import Bug, load_bugs
 
 
