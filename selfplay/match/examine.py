@@ -124,6 +124,7 @@ def _laid(
             cases.setdefault(case.identity, case)
         lengths.append(len(cases))
     own, of_suites, counting, _ = lengths
+    suites = tuple(replace(suite, turns=tuple(_named(turn, cases) for turn in suite.turns)) for suite in suites)
     return Match(
         replace(problem, hidden_tests=()),
         step,
@@ -136,6 +137,12 @@ def _laid(
         outside=submission.outside,
         replayed=counting - of_suites,
     )
+
+
+def _named(turn: WrittenTurn, cases: Mapping[object, Case]) -> WrittenTurn:
+    """The turn, of whose cases each is the one of the match that is the same, under its own name."""
+    own = (replace(cases[case.identity], name=case.name, source=case.source) for case in turn.cases)
+    return replace(turn, cases=tuple(own))
 
 
 def _outside(match: Match) -> tuple[Chain, ...]:

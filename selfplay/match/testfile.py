@@ -42,7 +42,7 @@ def spelled(case: Case, problem: Problem) -> str | Mapping[str, str]:
 
 def _from_data(case: Case, entry_point: str) -> str:
     """Empty where the data alone do not make a test."""
-    if case.view or case.further or case.operator not in ("==", "raises", "approx"):
+    if case.operator not in ("==", "raises", "approx"):
         return ""
     positional, keywords = call_of(case.arguments)
     parts = [_literal(value) for value in positional]
