@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from selfplay.cases.read import read_cases
 from selfplay.game.problems import Problem
 from selfplay.judging.clerk.client import Clerk, GaveUp
-from selfplay.cases.read import read_cases
 
 PROBLEM = Problem("p", "", "f", "def f(n):", ())
 

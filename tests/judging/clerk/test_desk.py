@@ -8,12 +8,12 @@ import pytest
 
 from selfplay.box.task import Execution, Limits
 from selfplay.cases.case import Case
+from selfplay.cases.read import read_cases
 from selfplay.game.problems import Problem
 from selfplay.judging.admission import Beside
 from selfplay.judging.clerk.client import Clerk, GaveUp
 from selfplay.judging.clerk.desk import Desk
 from selfplay.judging.clerk.duties import DUTIES
-from selfplay.cases.read import read_cases
 
 PROBLEM = Problem("p", "", "f", "def f(n: int) -> int:", (), "def f(n): return n")
 
