@@ -79,7 +79,7 @@ def _in_range(a: Tree, b: Tree) -> bool:
         text = canonical(a)
     except Mismatch:
         return False
-    if (number(a) is None and tag_of(a) not in EXACT) or "0x" not in text[:3]:
+    if (number(a) is None and tag_of(a) not in EXACT) or not text.startswith(("0x", "-0x")):
         return False
     value = int(text, 16)
     start, stop, step = map(whole, b[1:])
