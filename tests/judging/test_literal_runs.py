@@ -50,21 +50,30 @@ def to_be_run(test: str) -> str:
         guard, _, call = test.partition(": ")
         return f"with {guard}:\n        r = {call}"
     tree = ast.parse(test)
-    [call] = [ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "f"]
+    [call] = [
+        ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "f"
+    ]
     return f"r = {call}\n    assert {ast.unparse(tree).replace(call, 'r')}"
 
 
 @pytest.mark.parametrize("result", RESULTS)
 def test_a_literal_case_s_verdict_is_a_run_s(judge: Judge, result: str) -> None:
     tests, others = RESULTS[result]
-    problem = asks(f"def f(x):\n    return {result}\n", "Raises ZeroDivisionError, KeyError, ArithmeticError or Exception.")
+    problem = asks(
+        f"def f(x):\n    return {result}\n", "Raises ZeroDivisionError, KeyError, ArithmeticError or Exception."
+    )
     written = [f"with {test}" if test.startswith("pytest") else f"assert {test}" for test in tests]
-    texts = ["".join(f"def test_{n}():\n    {test}\n" for n, test in enumerate(each)) for each in (written, map(to_be_run, tests))]
+    texts = [
+        "".join(f"def test_{n}():\n    {test}\n" for n, test in enumerate(each))
+        for each in (written, map(to_be_run, tests))
+    ]
     literal, run = settled(judge, problem, *(f"import pytest\n{text}" for text in texts), trust=True)
     assert reasons(literal) == reasons(run) == [""] * len(tests)
     assert [case.literal for case in literal.cases + run.cases] == [True] * len(tests) + [False] * len(tests)
     programs = [f"def f(x):\n    return {other}\n" for other in (result, *others)]
     verdicts = [rows(judge, problem, turn.admitted, *programs) for turn in (literal, run)]
     for program, one, other in zip(programs, *verdicts, strict=True):
-        found = {test: (a, b) for test, a, b in zip(tests, one, other, strict=True) if (a == "passed") != (b == "passed")}
+        found = {
+            test: (a, b) for test, a, b in zip(tests, one, other, strict=True) if (a == "passed") != (b == "passed")
+        }
         assert found == {}, program
