@@ -130,6 +130,7 @@ class Run:
 
     def charge(self, accounts, cases):
         """Charges the owners of the cases. How many of them are settled."""
+        assert self.ending
         if self.loaded or self.ending.by_total:
             return len(accounts.charge(cases, self.calls[: len(cases)], self.ending, self.printed))
         accounts.close()

@@ -25,6 +25,7 @@ import sys
 from collections import Counter, OrderedDict, defaultdict, deque, namedtuple  # json has loaded them
 from functools import lru_cache
 from keyword import iskeyword
+from typing import Any
 
 EXACT = 1 << 53  # integers below this survive any JSON reader
 MAX_NODES = 200_000
@@ -304,7 +305,7 @@ def decode(text, objects=None):
     return build(_from_json(text), objects)
 
 
-def build(tree, objects):
+def build(tree, objects) -> Any:
     if type(tree) is not list:
         return tree
     tag, items = tree[0], tree[1:]

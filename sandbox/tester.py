@@ -28,6 +28,7 @@ import random
 import sys
 import time
 import types
+from typing import Any
 
 from sandbox import prepare, proxy
 
@@ -254,11 +255,21 @@ class Sites:
 
     def __init__(self, say, errors):
         self.say, self.errors = say, errors
+        self.interface: Any = None  # both are made when the text is prepared, which asks already
+        self.prepared: dict[str, Any] = {}
         self.events, self.operations = [], []  # an operation: whose it is, and its frames of the text, outermost first
         self.test, self.has_failed, self.seen, self.last = "", False, {}, {}
+        self.first, self.common = 0, []  # the first operation of the test; those of earlier ones that several rest on
+
+    def _is_common(self, index):
+        """Whether an operation was asked by the module, or by what sets up several tests."""
+        outermost = self.operations[index][1][0][0].f_code.co_name
+        return outermost == "<module>" or outermost in self.prepared["shared"]
 
     def begin(self, test):
         self.test, self.has_failed, self.seen, self.last = test, False, {}, {}
+        self.common += [index for index in range(self.first, len(self.operations)) if self._is_common(index)]
+        self.first = len(self.operations)
         self.events.append(["t", test])
 
     def finish(self, test, outcome, why):
@@ -281,7 +292,8 @@ class Sites:
     def _record(self, number, held, why):
         place = self.seen[number] = self.seen.get(number, -1) + 1
         frames = _frames(sys._getframe(2))
-        rests = [index for index, operation in enumerate(self.operations) if self._rests(frames, *operation, index)]
+        candidates = [*self.common, *range(self.first, len(self.operations))]
+        rests = [index for index in candidates if self._rests(frames, *self.operations[index], index)]
         self.last.update(((frame, line), len(self.operations)) for frame, line in frames)
         self.events.append(["s", f"{self.test}:{number}.{place}", held, why, rests])
 

@@ -225,7 +225,7 @@ class Service:
         """What a child is there for. Returns its exit status."""
         if order.is_program:
             return runner.run_program(source, report)
-        if order.kind == TESTS:
+        if order.kind == TESTS and self.warm:
             self.warm.run(source, entry_point, inputs, report, listen)
         elif order.kind == SESSION:
             session.serve(source, entry_point, inputs, report, listen, order.output)

@@ -6,7 +6,8 @@
 
 What is said is told in sandbox/tester.py and sandbox/session.py, how it travels in sandbox/talk.py. A talker has zygotes of
 its own, started when they are needed (by the packages that may be imported): two for programs, of which one is a reference,
-and two for tests, which differ in the seed of Python's hashes. It serves one thread. Left out: talking to E2B's cloud, where a turn would take a journey.
+and two for tests, which differ in the seed of Python's hashes. It serves one thread. Left out: talking to E2B's cloud,
+where a turn would take a journey.
 """
 
 from __future__ import annotations

@@ -12,7 +12,6 @@ import json
 import math
 import operator
 from collections.abc import Callable
-from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -81,7 +80,7 @@ def holds(case: Case, tree: Tree, steps: Steps | None = None) -> bool:
         if case.operator == "approx":
             return _is_approx(tree, expected, *case.tolerance)
         return _OPERATORS[case.operator](tree, expected)
-    except (Mismatch, RecursionError):
+    except (Mismatch, RecursionError, ArithmeticError):  # the last: a Decimal has no order with NaN
         return False
 
 
@@ -139,12 +138,8 @@ def _comparable(a: Tree, b: Tree) -> tuple[Any, Any]:
 
 
 def _real(tree: Tree) -> Any:
-    """A number that has an order. A Decimal that is none compares with nothing."""
-    if tag_of(tree) in EXACT:
-        value = rebuild(tree)
-        if isinstance(value, Fraction) or not value.is_nan():
-            return value
-    value = number(tree)
+    """A number that has an order."""
+    value = rebuild(tree) if tag_of(tree) in EXACT else number(tree)
     if value is None or isinstance(value, complex):
         raise Mismatch("not comparable")
     return value

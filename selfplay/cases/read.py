@@ -14,9 +14,7 @@ from __future__ import annotations
 
 import ast
 import json
-import sys
 import warnings
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -38,7 +36,8 @@ _WORDS = (
 )
 _BLOCKING = frozenset(_WORDS.split())
 _ENDING = frozenset(["skip", "fail", "xfail", "importorskip", "exit", "quit", "_exit", "abort"])
-_CLOSING = (" ", "\t", ")", "]", "}")
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_DEFINITIONS = (*_FUNCTIONS, ast.ClassDef)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,54 +57,47 @@ def read_cases(text: str, entry_point: str, signature: str = "", limit: int = MA
         return Reading()
     if len(text) > MAX_TEXT:
         return _unreadable(text, "size", f"{len(text)} characters, the limit is {MAX_TEXT}")
-    try:
-        return _read(text, entry_point, signature, limit)
-    except (RecursionError, MemoryError):
-        return _unreadable(text, "unreadable", "nested too deep")
-
-
-def _read(text: str, entry_point: str, signature: str, limit: int) -> Reading:
     lost: list[Refusal] = []
     rows = _json_rows(text)
     try:
-        body = _parsed(text if rows is None else repr(rows))
-    except (SyntaxError, ValueError) as error:
-        body, lost = _salvaged(text, f"no Python: {error}"[:200])
+        body = _parsed(rows or text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        why = f"no Python: {error or 'nested too deep'}"[:200]
+        body, lost = _salvaged(text, why, limit)
         if not body:
-            return _unreadable(text, "unreadable", f"no Python: {error}"[:200])
-    module = _Module(body, entry_point, signature, limit, is_json=rows is not None)
-    module.refused += lost[:limit]
+            return _unreadable(text, "unreadable", why)
+    try:
+        return _read(text, _Module(body, entry_point, signature, limit, bool(rows)), lost)
+    except (ValueError, RecursionError):  # an integer, a formatted string, a nesting that cannot be written as source
+        return Reading(rest=text)
+
+
+def _read(text: str, module: _Module, lost: list[Refusal]) -> Reading:
     kept = module.read()
-    if not _holds_tests(kept, entry_point):
-        kept = []
-    rest = text
-    if module.has_changed or lost:
-        try:
-            rest = ast.unparse(ast.Module(kept, []))
-        except ValueError:  # an integer, or a formatted string, that cannot be written
-            return Reading(rest=text)
-    if not module.cases and not module.refused and not kept:
+    rest = ""
+    if _holds_tests(kept, module.entry):
+        rest = ast.unparse(ast.Module(kept, [])) if module.has_changed or lost else text
+    refused = (*module.refused, *lost)
+    if not (module.cases or refused or rest):
         return _unreadable(text, "no_test", "it holds no assertion and no test")
-    return Reading(tuple(module.cases), tuple(module.refused), rest if kept else "", module.salvaged)
+    return Reading(tuple(module.cases), refused, rest, module.salvaged)
 
 
 def _unreadable(text: str, reason: str, detail: str) -> Reading:
     return Reading(refused=(Refusal("module", text[:MAX_SOURCE], reason, detail),))
 
 
-def _json_rows(text: str) -> object:
-    """The rows of JSON `[[arguments, expected], ...]`; None where the text is something else."""
-    if not text.lstrip().startswith("["):
-        return None
+def _json_rows(text: str) -> str:
+    """JSON `[[arguments, expected], ...]` as Python; empty where the text is something else."""
     try:
-        rows = json.loads(text)
-    except ValueError:
-        return None
-    return rows if rows and all(isinstance(row, list) and len(row) >= 2 for row in rows) else None
+        rows = json.loads(text) if text.lstrip().startswith("[") else None
+    except (ValueError, RecursionError):
+        return ""
+    return repr(rows) if rows and all(isinstance(row, list) and len(row) >= 2 for row in rows) else ""
 
 
 def _parsed(text: str) -> list[ast.stmt]:
-    """The statements of a module. Raises SyntaxError and ValueError for what Python would not compile."""
+    """The statements of a module. Raises what Python raises for a text that it would not compile."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         tree = ast.parse(text)
@@ -113,26 +105,24 @@ def _parsed(text: str) -> list[ast.stmt]:
     return tree.body
 
 
-def _salvaged(text: str, why: str) -> tuple[list[ast.stmt], list[Refusal]]:
+def _salvaged(text: str, why: str, limit: int) -> tuple[list[ast.stmt], list[Refusal]]:
     """The statements of a broken text of nothing but assertions and rows, as one that breaks off, and what is lost of it."""
-    chunks: list[list[str]] = []
+    chunks: list[str] = []
     for line in text.split("\n"):
-        if chunks and (not line.strip() or line.startswith(_CLOSING)):
-            chunks[-1].append(line)
+        if chunks and (not line.strip() or line.startswith((" ", "\t", ")", "]", "}"))):
+            chunks[-1] += f"\n{line}"
         else:
-            chunks.append([line])
+            chunks.append(line)
     kept: list[ast.stmt] = []
     lost: list[Refusal] = []
-    for chunk in map("\n".join, chunks):
+    for chunk in chunks:
         try:
-            body = _parsed(chunk)
-        except (SyntaxError, ValueError):
+            kept += _parsed(chunk)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
             lost.append(Refusal("assert", chunk[:MAX_SOURCE], "unreadable", why))
-            continue
-        if not all(isinstance(node, (ast.Assert, ast.Import, ast.ImportFrom)) or _is_bare_row(node) for node in body):
-            return [], []
-        kept += body
-    return (kept, lost) if any(isinstance(node, (ast.Assert, ast.Expr)) for node in kept) else ([], [])
+    tests = [node for node in kept if isinstance(node, ast.Assert) or _is_bare_row(node)]
+    others = (node for node in kept if not isinstance(node, (ast.Import, ast.ImportFrom)))
+    return (kept, lost[:limit]) if tests and len(tests) == sum(1 for _ in others) else ([], [])
 
 
 class _Module:
@@ -143,28 +133,24 @@ class _Module:
         self.cases: list[Case] = []
         self.refused: list[Refusal] = []
         self.left_out = 0
-        self.evaluator = Evaluator()
         copies = [node for node in body if _is_copy(node, entry_point)]
-        tests = {node.name for node in body if isinstance(node, ast.FunctionDef) and _is_test(node)}
-        going = {node for node in body if _is_copy(node, entry_point) or _is_harness(node, tests)}
-        self.body = [node for node in body if node not in going]
-        self.salvaged, self.has_changed = len(copies), len(going) > 0
-        self.names = _Found(self.body)
+        tests = {node.name for node in body if isinstance(node, _FUNCTIONS) and _is_test(node)}
+        self.body = [node for node in body if node not in copies and not _is_harness(node, tests)]
+        self.salvaged, self.has_changed = len(copies), len(self.body) < len(body)
+        self.names = Names(self.body)
+        self.evaluator = Evaluator(self.names)
         of_class = signature.lstrip().startswith("class") or any(isinstance(one, ast.ClassDef) for one in copies)
-        self.is_literal = not of_class and not self.names.may_replace(entry_point)
+        self.is_literal = not (of_class or self.names.may_replace(entry_point) or self.names.words & _BLOCKING)
 
     def read(self) -> list[ast.stmt]:
         """Fills `cases` and `refused`; the statements that remain."""
         body = [each for node in self.body for each in self._asserted(node)]
-        check = self._check(body)
-        calls = [node for node in body if check and _called(getattr(node, "value", node)) == "check"]
-        kept: list[ast.stmt] = []
+        check, calls = self._check(body)
         loose = _Block("assert", body, self.entry)
+        kept: list[ast.stmt] = []
         for node in body:
-            if check is not None and node is check:
-                kept += self._function(check, "candidate", self.entry)
-            elif isinstance(node, ast.FunctionDef) and self._is_plain(node):
-                kept += self._function(node, self.entry)
+            if isinstance(node, ast.FunctionDef) and (node is check or self._is_plain(node)):
+                kept += self._function(node, *({"candidate"} if node is check else ()))
             elif node not in calls and not self._taken(node, loose):
                 kept.append(node)
         if check in kept:
@@ -175,24 +161,27 @@ class _Module:
             self.refused.append(Refusal("assert", "", "too_many", detail))
         return kept
 
-    def _check(self, body: Sequence[ast.stmt]) -> ast.FunctionDef | None:
-        """HumanEval's `def check(candidate)`, which nobody calls but `check(entry_point)` in a line of its own."""
-        called = 0
+    def _check(self, body: Sequence[ast.stmt]) -> tuple[ast.FunctionDef | None, list[ast.stmt]]:
+        """HumanEval's `def check(candidate)`, and the statements `check(entry_point)`, where nothing else calls it."""
+        calls: list[ast.stmt] = []
         found: ast.FunctionDef | None = None
         for node in body:
             match node:
-                case ast.FunctionDef("check", ast.arguments(args=[ast.arg("candidate")])) if (
-                    len(_parameters(node)) == 1
-                ):
+                case ast.FunctionDef("check", ast.arguments([], [ast.arg("candidate")], None, [], [], None, [])):
                     found = node
                 case ast.Expr(ast.Call(ast.Name("check"), [ast.Name(name)], [])) if name == self.entry:
-                    called += 1
-        mentioned = sum(
-            isinstance(inner, ast.Name) and inner.id == "check" for node in body for inner in ast.walk(node)
+                    calls.append(node)
+        mentions = (
+            inner for node in body for inner in ast.walk(node) if isinstance(inner, ast.Name) and inner.id == "check"
         )
-        if found is None or found.decorator_list or mentioned != called or self.names.bound["check"] != 1:
-            return None
-        return None if _yields(found) or "candidate" in _Found(found.body).bound else found
+        if (
+            found is None
+            or found.decorator_list
+            or sum(1 for _ in mentions) != len(calls)
+            or self.names.bound["check"] != 1
+        ):
+            return None, []
+        return (None, []) if _yields(found) or "candidate" in Names(found.body).bound else (found, calls)
 
     # ---- literal assertions ----
 
@@ -206,21 +195,20 @@ class _Module:
         if not (self.is_literal and block.live):
             return False
         try:
-            stated = self.evaluator.stated(node, Names(block.subjects, self.names.bound, self.names.imports))
+            stated = self.evaluator.stated(node, block.subjects)
             source = ast.unparse(ast.Assert(node.test) if isinstance(node, ast.Assert) else node)[:MAX_SOURCE]
         except ValueError:
             return False
         self.has_changed = True
         if len(self.cases) < self.limit:
-            calls = (normal_call(stated.arguments, self.signature),)
-            self.cases.append(Case(name, source, *stated, calls=calls))
+            self.cases.append(Case(name, source, *stated, calls=(normal_call(stated.arguments, self.signature),)))
         else:
             self.left_out += 1
         return True
 
     def _function(self, node: ast.FunctionDef, *subjects: str) -> list[ast.stmt]:
         """What remains of a function: itself, or nothing where all that it states was read."""
-        block = _Block(node.name, node.body, *subjects)
+        block = _Block(node.name, node.body, self.entry, *subjects)
         kept = [each for each in node.body if not self._taken(each, block)]
         if len(kept) < len(node.body):
             node.body = kept
@@ -230,7 +218,8 @@ class _Module:
     def _is_plain(self, node: ast.FunctionDef) -> bool:
         """Whether pytest calls a function once, with nothing, and nobody else does."""
         alone = self.names.bound[node.name] == 1 and node.name not in self.names.mentioned
-        return _is_test(node) and alone and not node.decorator_list and not _parameters(node) and not _yields(node)
+        bare = not node.decorator_list and not any(isinstance(one, ast.arg) for one in ast.walk(node.args))
+        return _is_test(node) and alone and bare and not _yields(node)
 
     # ---- rows ----
 
@@ -246,23 +235,16 @@ class _Module:
             if assertion is not None:
                 yield assertion
             elif len(self.refused) < self.limit:
-                self.refused.append(
-                    Refusal(
-                        "assert", _written(row), "unreadable", "a row that is no pair of arguments and expected value"
-                    )
-                )
+                why = "a row that is no pair of arguments and expected value"
+                self.refused.append(Refusal("assert", ast.unparse(row)[:MAX_SOURCE], "unreadable", why))
 
     def _rows(self, node: ast.stmt) -> list[ast.expr] | None:
         match node:
-            case ast.Expr(ast.Tuple([ast.Tuple() | ast.List() as row])):  # a line of a list: it ends with a comma
-                return [row]
-            case ast.Expr(ast.Tuple() as row):
-                return [row]
+            case ast.Expr(ast.Tuple([ast.Tuple() | ast.List() as row])) | ast.Expr(ast.Tuple() as row):
+                return [row]  # the first is a line of a list: it ends with a comma
             case ast.Expr(ast.List(rows)):
                 return rows
-            case ast.Assign([ast.Name(name)], ast.List(rows) | ast.Tuple(rows)) | ast.AnnAssign(
-                ast.Name(name), _, ast.List(rows) | ast.Tuple(rows)
-            ):
+            case ast.Assign([ast.Name(name)], ast.List(rows) | ast.Tuple(rows)):
                 is_table = rows and all(isinstance(row, (ast.List, ast.Tuple)) and len(row.elts) > 1 for row in rows)
                 return rows if is_table and name not in self.names.mentioned else None
         return None
@@ -289,7 +271,7 @@ class _Module:
 class _Block:
     """Statements that are read one after the other: how their assertions are called, and whether what follows is reached."""
 
-    def __init__(self, name: str, body: Sequence[ast.stmt], *subjects: str) -> None:
+    def __init__(self, name: str, body: Iterable[ast.stmt], *subjects: str) -> None:
         self.name, self.subjects = name, frozenset(subjects)
         self.several = sum(map(_is_assertion, body)) > 1
         self.count, self.live = 0, True
@@ -300,74 +282,11 @@ class _Block:
         return f"{self.name}[{self.count - 1}]" if self.several else self.name
 
 
-class _Found:
-    """The names of a text: how often it `bound` each, which it `mentioned`, what it `imports`, and all its `words`."""
-
-    def __init__(self, body: Iterable[ast.stmt]) -> None:
-        self.bound: Counter[str] = Counter()
-        self.mentioned: set[str] = set()
-        self.imports: dict[str, str] = {}
-        self.words: set[str] = set()
-        for node in (inner for statement in body for inner in ast.walk(statement)):
-            self._enter(node)
-        self.words |= self.mentioned | self.bound.keys()
-
-    def _enter(self, node: ast.AST) -> None:
-        match node:
-            case ast.Name(id=name, ctx=ast.Load()):
-                self.mentioned.add(name)
-            case (
-                ast.Name(id=name)
-                | ast.FunctionDef(name=name)
-                | ast.AsyncFunctionDef(name=name)
-                | ast.ClassDef(name=name)
-            ):
-                self.bound[name] += 1
-            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
-                self.bound[name] += 1
-            case ast.MatchMapping(rest=str(name)) | ast.arg(arg=name):
-                self.bound[name] += 1
-            case ast.Attribute(attr=name, ctx=context):
-                self.words.add(name)
-                if not isinstance(context, ast.Load):
-                    self.bound[name] += 1
-            case ast.keyword(arg=str(name)):
-                self.words.add(name)
-            case ast.Import(aliases):
-                for alias in aliases:
-                    top = alias.name.partition(".")[0]
-                    self._import(alias.asname or top, alias.name if alias.asname else top)
-            case ast.ImportFrom(module, aliases):
-                for alias in aliases:
-                    self._import(alias.asname or alias.name, f"{module or ''}.{alias.name}")
-
-    def _import(self, name: str, path: str) -> None:
-        self.words.update(path.split("."))
-        if self.imports.setdefault(name, path) != path:
-            self.bound[name] += 1
-
-    def may_replace(self, entry_point: str) -> bool:
-        """Whether the text may give another meaning to the function under test or to what its tests are made of."""
-        path = self.imports.get(entry_point, f".{entry_point}")
-        stars = [source for name, source in self.imports.items() if name == "*"]
-        foreign = any(source.partition(".")[0] in _FOREIGN for source in (path, *stars))
-        return (
-            entry_point in self.bound or foreign or not path.endswith(f".{entry_point}") or bool(self.words & _BLOCKING)
-        )
-
-
-_FOREIGN = sys.stdlib_module_names | {"pytest", "_pytest"}
-
-
 # ---- what a statement is ----
 
 
 def _is_test(node: ast.AST) -> bool:
-    return isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name.startswith("test")
-
-
-def _parameters(node: ast.FunctionDef) -> list[str]:
-    return [inner.arg for inner in ast.walk(node.args) if isinstance(inner, ast.arg)]
+    return isinstance(node, _FUNCTIONS) and node.name.startswith("test")
 
 
 def _yields(node: ast.AST) -> bool:
@@ -375,9 +294,8 @@ def _yields(node: ast.AST) -> bool:
 
 
 def _is_assertion(node: ast.stmt) -> bool:
-    match node:
-        case ast.With(items=[ast.withitem(ast.Call(ast.Attribute(attr=name) | ast.Name(id=name)))]):
-            return name == "raises"
+    if isinstance(node, ast.With):
+        return _called(node.items[0].context_expr) == "raises"
     return isinstance(node, ast.Assert) and not _states_nothing(node)
 
 
@@ -388,11 +306,9 @@ def _states_nothing(node: ast.stmt) -> bool:
 
 def _is_copy(node: ast.stmt, entry_point: str) -> bool:
     match node:
-        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-            return name == entry_point
         case ast.Assign([ast.Name(name)], ast.Lambda()):
             return name == entry_point
-    return False
+    return isinstance(node, _DEFINITIONS) and node.name == entry_point
 
 
 def _is_harness(node: ast.stmt, tests: set[str]) -> bool:
@@ -400,10 +316,10 @@ def _is_harness(node: ast.stmt, tests: set[str]) -> bool:
     match node:
         case ast.If(ast.Compare(ast.Name("__name__"), [ast.Eq()], [ast.Constant("__main__")])):
             return True
-        case ast.Expr(ast.Call(ast.Name(name), [], [])):
-            return name in tests
         case ast.Expr(ast.Call(ast.Attribute(ast.Name("unittest" | "pytest"), "main"))):
             return True
+        case ast.Expr(ast.Call(ast.Name(name), [], [])):
+            return name in tests
     return False
 
 
@@ -421,10 +337,9 @@ def _called(node: ast.AST) -> str:
 
 def _ends(node: ast.stmt) -> bool:
     """Whether what follows a statement may not be reached."""
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        return False
     ending = (ast.Return, ast.Raise, ast.Yield, ast.YieldFrom, ast.Await)
-    return any(isinstance(inner, ending) or _called(inner) in _ENDING for inner in ast.walk(node))
+    found = any(isinstance(inner, ending) or _called(inner) in _ENDING for inner in ast.walk(node))
+    return found and not isinstance(node, _DEFINITIONS)
 
 
 def _is_idle(body: Sequence[ast.stmt], subjects: frozenset[str]) -> bool:
@@ -437,15 +352,15 @@ def _is_idle(body: Sequence[ast.stmt], subjects: frozenset[str]) -> bool:
 
 def _holds_tests(body: Sequence[ast.stmt], entry_point: str) -> bool:
     """Whether there is anything to run: tests, or statements of the module that assert or use what is defined here."""
-    defined = {node.name for node in body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))}
+    names = {entry_point} | {node.name for node in body if isinstance(node, _DEFINITIONS)}
     for node in body:
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Import, ast.ImportFrom)):
-            if _is_test(node):
-                return True
-        elif isinstance(node, ast.ClassDef):
-            if (node.name.startswith("Test") or node.bases) and any(map(_is_test, ast.walk(node))):
-                return True
-        elif any(_is_telling(inner, {entry_point, *defined}) for inner in ast.walk(node)):
+        if isinstance(node, ast.ClassDef):
+            found = (node.name.startswith("Test") or node.bases) and any(map(_is_test, ast.walk(node)))
+        elif isinstance(node, (*_FUNCTIONS, ast.Import, ast.ImportFrom)):
+            found = _is_test(node)
+        else:
+            found = any(_is_telling(inner, names) for inner in ast.walk(node))
+        if found:
             return True
     return False
 
@@ -455,13 +370,6 @@ def _is_telling(node: ast.AST, names: set[str]) -> bool:
         case ast.Name(id=name) | ast.Attribute(attr=name):
             return name in names
     return isinstance(node, ast.Assert) or _is_test(node)
-
-
-def _written(node: ast.expr) -> str:
-    try:
-        return ast.unparse(node)[:MAX_SOURCE]
-    except ValueError:  # an integer that is too long to write
-        return ""
 
 
 # ---- data ----
@@ -478,8 +386,7 @@ def read_stdin_cases(tests: Sequence[StdinTest], tolerance: float | None = None)
         if size > MAX_BYTES:
             refused.append(Refusal(name, shown, "budget", f"{size} characters, the limit is {MAX_BYTES}"))
         else:
-            calls = (stdin_call(test.input),)
-            cases.append(Case(name, shown, test.input, "stdout", test.output, allowed, calls))
+            cases.append(Case(name, shown, test.input, "stdout", test.output, allowed, (stdin_call(test.input),)))
     return Reading(tuple(cases), tuple(refused))
 
 

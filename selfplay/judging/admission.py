@@ -184,7 +184,14 @@ def admit(
 ) -> tuple[tuple[Case, ...], tuple[Refusal | None, ...]]:
     """One suite's cases with their marks, and why each does not count, None where it does; in their order."""
     trial = _Trial(problem, beside)
-    done = [(case, refusal) if refusal else trial.judged(case) for case, refusal in zip(cases, refusals, strict=True)]
+    marks: dict[object, str] = {}
+    done: list[tuple[Case, Refusal | None]] = []
+    for case, refusal in zip(cases, refusals, strict=True):
+        if refusal is None:
+            done.append(trial.judged(case))
+            marks.setdefault(case.identity, done[-1][0].mark)
+        else:  # what is said twice stays the same case
+            done.append((replace(case, mark=marks.get(case.identity, case.mark)), refusal))
     return tuple(case for case, _ in done), tuple(refusal for _, refusal in done)
 
 

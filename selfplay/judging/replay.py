@@ -93,7 +93,7 @@ def told_alone(story: Story) -> Performance:
     tests: dict[str, Verdict] = {
         name: "passed" if told.outcome == "passed" else "failed" for name, told in story.tests.items()
     }
-    ended = next(iter(story.stopped.values()), "error")
+    ended: Verdict = next(iter(story.stopped.values()), "error")
     return Performance(sites, tests | story.stopped, ran=True, otherwise=ended)
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 from selfplay.box.talk import Talker
@@ -174,9 +175,7 @@ def _cases(script: Script, subject: Subject, signature: str, demanded: Demanded 
     for name, test, shown, source in _sites(story):
         rests = story.sites[name].rests
         own = tuple(sorted({calls[one] for one in rests}))
-        case = Case(
-            shown, source or test, "", "runs", name, calls=own, text=script.text, mark=script.marks.get(name, "")
-        )
+        case = Case(shown, source or test, "", "runs", name, calls=own, text=script.text)
         told = story.tests.get(test, Told("error", "it did not come to its end"))
         flaw = _flaw(case, script, told)
         if flaw is None and not odd.isdisjoint(rests):
@@ -185,7 +184,7 @@ def _cases(script: Script, subject: Subject, signature: str, demanded: Demanded 
             )
         if flaw is None and not outside.isdisjoint(rests):
             flaw = Refusal(case.name, case.source, "domain", "the arguments are not ones that the problem allows")
-        yield case, flaw
+        yield (case, flaw) if flaw else (replace(case, mark=script.marks.get(name, "")), None)
 
 
 def _flaw(case: Case, script: Script, told: Told) -> Refusal | None:

@@ -3,8 +3,8 @@
 Every field always has one type, what may be missing is null, and what depends on data stands in lists, so pandas and the
 `datasets` library load the file as it is. A turn's text is `text`, a program's `code`, a case's `source`. Turns that
 branches share (the frozen prefix) are written once: conversations are lists of numbers into `turns`, suites' cases numbers
-into `cases`, and what has to be run to judge a case again numbers into `texts`. Log-probabilities keep every digit. A run can leave token ids and log-probabilities out, or keep no ledger;
-what a record must look like is schema.py.
+into `cases`, and what has to be run to judge a case again numbers into `texts`. Log-probabilities keep every digit. A run
+can leave token ids and log-probabilities out, or keep no ledger; what a record must look like is schema.py.
 """
 
 from __future__ import annotations
