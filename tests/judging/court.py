@@ -15,10 +15,10 @@ def asks(reference: str | None, description: str = "", signature: str = "", **ot
     return Problem("p", description, "f", signature, (), reference, **others)  # type: ignore[arg-type]
 
 
-def settled(judge: Judge, problem: Problem, *suites: str, programs: tuple[str, ...] = ()) -> list[WrittenTurn]:
+def settled(judge: Judge, problem: Problem, *suites: str, trust: bool = False) -> list[WrittenTurn]:
     """Suites of one turn each, read, screened, run and before the reference."""
     read = [judge.desk.suite(problem, [(1, f"```python\n{text}\n```")]) for text in suites]
-    return [turn for [turn] in judge.settle([(problem, read, programs)])[0]]
+    return [turn for [turn] in judge.settle([(problem, read, ())], trust)[0]]
 
 
 def reasons(turn: WrittenTurn) -> list[str]:
