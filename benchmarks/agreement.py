@@ -37,7 +37,8 @@ from selfplay.game.problems import Problem
 from selfplay.judging.clerk.desk import MAX_CASES
 from selfplay.judging.entry import signature_of
 from selfplay.judging.judge import Job as Exam
-from selfplay.judging.judge import Judge, Matrix, subject_of
+from selfplay.judging.judge import Judge, Matrix
+from selfplay.judging.references import subject_of
 from selfplay.judging.replay import Performance, Unusable
 from selfplay.judging.script import Script
 from selfplay.judging.turns import WrittenTurn

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
-import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from random import Random
 from typing import Any
 
-from selfplay.cases.values import dump, encode, load
+from selfplay.cases.values import dump, encode
 
 SCALARS: tuple[Any, ...] = (
     *(
@@ -217,26 +215,6 @@ def broken(random: Random, text: str) -> str:
     return text
 
 
-def evaluated(text: str, namespace: Mapping[str, Any]) -> Any:
-    """What Python says of an expression."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return eval(text, {"math": math, **namespace})
-
-
 def is_plain(tree: object) -> bool:
-    """Whether a text can be written as a literal: no infinity, no complex number with a signed zero."""
-    return "inf" not in repr(tree) and "nan" not in repr(tree) and "j" not in repr(tree)
-
-
-def has_order(text: str) -> bool:
-    """Whether no set of more than one item hides in canonical text: then nothing depends on the order of one."""
-    return not _sets(load(text))
-
-
-def _sets(tree: Any) -> bool:
-    if type(tree) is not list:
-        return False
-    if tree[0] in ("s", "z"):
-        return len(tree) > 2
-    return any(_sets(part) for part in tree)  # of a dictionary's pair the key is the first part
+    """Whether a value can be written as a literal: no infinity, no complex number with a signed zero, no bytearray."""
+    return not any(word in repr(tree) for word in ("inf", "nan", "j", "bytearray"))

@@ -26,9 +26,9 @@ from typing import Any
 from selfplay.box.local import LocalBox
 from selfplay.box.task import Limits, Task
 from selfplay.cases.case import Case
+from selfplay.cases.read import problem_cases, read_cases
 from selfplay.game.problems import load_problems
 from selfplay.judging.judge import Job, Judge
-from selfplay.reading import problem_cases, read_cases
 
 CASE_COUNTS = (1, 10, 30, 60)
 ROUNDS = 5
@@ -56,8 +56,8 @@ def humaneval(path: Path) -> list[Suite]:
 
 def _humaneval_suite(row: dict[str, str]) -> Suite:
     program, entry = row["prompt"] + row["canonical_solution"], row["entry_point"]
-    cases = read_cases(row["test"], entry).cases
-    return Suite(row["task_id"], program, f"{row['test']}\ncheck({entry})\n", entry, cases)
+    tests = f"{row['test']}\ncheck({entry})\n"
+    return Suite(row["task_id"], program, tests, entry, read_cases(tests, entry).cases)
 
 
 def shipped() -> list[Suite]:
@@ -134,7 +134,7 @@ def evalplus(suites: Sequence[Suite]) -> Callable[[Suite], bool] | None:
 
     ready: dict[str, tuple[list[Any], list[Any]]] = {}
     for suite in suites:
-        cases = [case for case in suite.cases if case.operator == "==" and not case.view]
+        cases = [case for case in suite.cases if case.operator == "=="]
         ready[suite.name] = [list(decode(c.arguments)) for c in cases], [decode(c.expected) for c in cases]
 
     def run(suite: Suite) -> bool:

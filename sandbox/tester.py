@@ -105,7 +105,9 @@ class Warm:
         module.code, module.sites = code, sites
         items = [item for item in self.session.genitems(module) if _name(item) not in skipped]
         self.session.items = items
-        for item, after in zip(items, [*items[1:], None], strict=True):
+        if self.session.testsfailed and ["d", "module", "error"] not in [event[:3] for event in sites.events]:
+            sites.finish("module", "error", "it holds a test that pytest does not run")
+        for item, after in zip(items, [*items, None][1:], strict=True):
             sites.begin(_name(item))
             reports = runner.runtestprotocol(item, log=False, nextitem=after)
             sites.finish(_name(item), *_outcome(reports, sites))

@@ -37,6 +37,10 @@ OWN: dict[str, str | Mapping[str, Any]] = {
     "num-samples": {"metavar": "N", "type": int, "help": "build: programs and suites for each problem. Default: 8."},
     "out": {"metavar": "FILE", "help": "The file to write; for pytest modules a folder."},
     "format": {"choices": FORMATS, "help": "export: pytest (default) or jsonl, a problem file."},
+    "with-model-text": {
+        "action": "store_true",
+        "help": "export: also the tests that are no data, as the text that a model wrote, to files of their own.",
+    },
     "module": {"metavar": "NAME", "help": "export: the module of the solution. Default: the problem's id."},
 }
 
@@ -114,9 +118,12 @@ def _collect(own: Mapping[str, Any]) -> int:
 
 
 def _export(own: Mapping[str, Any]) -> int:
-    from selfplay.run.bankfile import export, read_bank
+    from selfplay.run.bankfile import export, left_out, read_bank
 
-    written = export(read_bank(Path(own["from"])), own.get("format", "pytest"), Path(own["out"]), own.get("module"))
+    suites, texts = read_bank(Path(own["from"])), own.get("with_model_text", False)
+    written = export(suites, own.get("format", "pytest"), Path(own["out"]), own.get("module"), texts)
+    if not texts and (count := left_out(suites)):
+        _say(f"{count} tests are left out, since only a model's own text says them; --with-model-text writes them too")
     print(printable("\n".join(map(str, written))))
     return 0
 

@@ -8,6 +8,11 @@ from pathlib import Path
 import pytest
 
 from selfplay import bank
+from selfplay.cases.case import Case
+from selfplay.cases.values import encode
+from selfplay.game.problems import Problem
+from selfplay.match.testbank import BankedSuite, BankedTest
+from selfplay.run.bankfile import write_bank
 
 PROBLEM = {
     "id": "less-one",
@@ -48,6 +53,26 @@ def test_a_bank_is_built_and_exported(elsewhere: Path, capsys: pytest.CaptureFix
     assert bank.main(["export", "run", "--out", "again", "--module", "solution"]) == 0
     first, again = (elsewhere / folder / "test_solution.py" for folder in ("tests", "again"))
     assert first.read_bytes() == again.read_bytes()
+
+
+def test_a_model_s_text_is_left_out_in_a_sentence(elsewhere: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    texts = [
+        Case("t", "assert len(f([1])) == 1", encode([[1]]), "==", "1", ("len",)),
+        Case("u", "", encode([[]]), "==", "1"),
+    ]
+    tests = (BankedTest("", 1, (), "r", texts[0], 0, texts[0].source, "t"), BankedTest("", 1, (), "r", texts[1], 0))
+    suite = BankedSuite(Problem("less-one", "", "f", "def f(xs):", ()), tests, (), 2, {})
+    write_bank(elsewhere / "bank.jsonl", [suite])
+    assert bank.main(["export", "bank.jsonl", "--out", "tests"]) == 0
+    said = capsys.readouterr()
+    assert said.out.split() == ["tests/test_less_one.py"]
+    assert (
+        said.err == "1 tests are left out, since only a model's own text says them; --with-model-text writes them too\n"
+    )
+    assert bank.main(["export", "bank.jsonl", "--out", "tests", "--with-model-text"]) == 0
+    said = capsys.readouterr()
+    assert said.out.split() == ["tests/test_less_one.py", "tests/test_less_one_by_a_model.py"]
+    assert said.err == ""
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,10 @@ import pytest
 
 from selfplay.box.local import LocalBox
 from selfplay.box.task import Limits
+from selfplay.cases.read import problem_cases
 from selfplay.game.problems import Problem, load_problems, validate_problem
 from selfplay.judging.judge import Job, Judge
-from selfplay.reading import problem_cases
+from selfplay.judging.references import subject_of
 
 SETS = ("handwritten", "stdio", "procedural/dev", "procedural/test")
 
@@ -54,16 +55,19 @@ def test_nothing_is_wrong_with_any_problem(name: str) -> None:
     assert {p.id: flaws for p in load_problems(name) if (flaws := validate_problem(p))} == {}
 
 
-def cases(problem: Problem):
+def job(judge: Judge, problem: Problem, program: str) -> Job:
+    """The program before all tests of the problem, none of which is refused."""
     read = [problem_cases(problem, which) for which in ("baseline", "hidden")]
     assert not [refusal for reading in read for refusal in reading.refused], problem.id
-    return tuple(case for reading in read for case in reading.cases)
+    cases = (*judge.own_cases(problem), *judge.own_cases(problem, "hidden"))
+    assert len(cases) >= sum(len(reading.cases) + bool(reading.rest) for reading in read), problem.id
+    return Job(problem.entry_point, (program,), cases, problem.imports, subject=subject_of(problem, everything=True))
 
 
 @pytest.mark.parametrize("name", SETS)
 def test_every_reference_passes_its_own_tests(judge: Judge, name: str) -> None:
     problems = load_problems(name)
-    jobs = [Job(p.entry_point, (p.reference_solution or "",), cases(p), p.imports) for p in problems]
+    jobs = [job(judge, problem, problem.reference_solution or "") for problem in problems]
     failing = {
         (problem.id, case.source, verdict)
         for problem, job, matrix in zip(problems, jobs, judge.matrices(jobs), strict=True)
@@ -75,6 +79,6 @@ def test_every_reference_passes_its_own_tests(judge: Judge, name: str) -> None:
 
 def test_an_empty_program_passes_none_of_them(judge: Judge) -> None:
     problems = load_problems("handwritten")
-    jobs = [Job(p.entry_point, (f"{p.signature}\n    pass",), cases(p), p.imports) for p in problems]
+    jobs = [job(judge, problem, f"{problem.signature}\n    pass") for problem in problems]
     for problem, matrix in zip(problems, judge.matrices(jobs), strict=True):
         assert set(matrix.verdicts[0]) != {"passed"}, problem.id

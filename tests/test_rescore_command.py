@@ -165,8 +165,8 @@ def test_a_record_that_the_rule_does_not_give_is_told_by_the_exit_code(
         (lambda run: (run / "config.yaml").unlink(), "holds no run: config.yaml is missing"),
         (lambda run: (run / "episodes.jsonl").unlink(), "holds no episodes.jsonl"),
         (lambda run: (run / "episodes.jsonl").write_text("so\n"), "line 1: it is not JSON"),
-        (lambda run: (run / "episodes.jsonl").write_text('{"schema": 3}\n'), "line 1: a record of schema 3"),
-        (lambda run: (run / "episodes.jsonl").write_text('{"schema": 2}\n'), "line 1: not the record of a match"),
+        (lambda run: (run / "episodes.jsonl").write_text('{"schema": 4}\n'), "line 1: a record of schema 4"),
+        (lambda run: (run / "episodes.jsonl").write_text('{"schema": 3}\n'), "line 1: not the record of a match"),
         (lambda run: (run / "metrics.jsonl").write_text("{\n{}\n"), "metrics.jsonl, line 1: it is not JSON"),
     ],
 )

@@ -24,7 +24,8 @@ from selfplay.cases.read import read_stdin_cases
 from selfplay.cases.values import decode
 from selfplay.game.problems import StdinTest
 from selfplay.judging.admission import screen
-from selfplay.judging.judge import Job, Judge, subject_of
+from selfplay.judging.judge import Job, Judge
+from selfplay.judging.references import subject_of
 from selfplay.judging.turns import MAX_CASES, WrittenTurn
 
 READING = 5.0  # CPU seconds that reading, screening and admitting one attack's tests may take

@@ -129,3 +129,13 @@ def parameters(signature: str) -> ast.arguments | None:
 def is_call(text: str) -> bool:
     """Whether a text is the arguments of a call, and no other operation."""
     return text.startswith(('["l"', '["d"'))
+
+
+def placed_call(text: str, place: str) -> str:
+    """The name of a call whose outcome hangs on those before it: `place` stands for them."""
+    return f"{text}#{place}"
+
+
+def bare_call(text: str) -> str:
+    """The call alone, of its name."""
+    return text[: text.rindex("]") + 1]

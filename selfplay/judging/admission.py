@@ -24,6 +24,7 @@ from dataclasses import dataclass, replace
 from math import isfinite
 
 from selfplay.box.task import Execution, Limits
+from selfplay.cases.calls import bare_call, is_call
 from selfplay.cases.case import Case, Refusal
 from selfplay.cases.check import check
 from selfplay.cases.near import EACH, NEAR, near
@@ -183,7 +184,14 @@ def admit(
 ) -> tuple[tuple[Case, ...], tuple[Refusal | None, ...]]:
     """One suite's cases with their marks, and why each does not count, None where it does; in their order."""
     trial = _Trial(problem, beside)
-    done = [(case, refusal) if refusal else trial.judged(case) for case, refusal in zip(cases, refusals, strict=True)]
+    marks: dict[object, str] = {}
+    done: list[tuple[Case, Refusal | None]] = []
+    for case, refusal in zip(cases, refusals, strict=True):
+        if refusal is None:
+            done.append(trial.judged(case))
+            marks.setdefault(case.identity, done[-1][0].mark)
+        else:  # what is said twice stays the same case
+            done.append((replace(case, mark=marks.get(case.identity, case.mark)), refusal))
     return tuple(case for case, _ in done), tuple(refusal for _, refusal in done)
 
 
@@ -206,6 +214,10 @@ class _Trial:
             if flaw:
                 return case, Refusal(case.name, case.source, *flaw)
             case = replace(case, mark=self._mark(case, execution))
+        elif not self.beside.trust:
+            words = [self._word(bare_call(call), annotated=False) for call in case.calls if is_call(call)]
+            for word in filter(None, words):
+                return case, Refusal(case.name, case.source, *word)
         reason, detail = self._weakness(case) or (self._total(case) if case.literal else None) or ("", "")
         return case, Refusal(case.name, case.source, reason, detail) if reason else None
 
@@ -229,10 +241,11 @@ class _Trial:
         return None
 
     def _domain(self, case: Case) -> tuple[str, str] | None:
-        if case.operator == "stdout":
-            return None
-        ran = self.beside.domain.get(case.arguments)
-        word = allowed(self.problem, case.arguments, ran, annotated=case.operator != "raises")
+        return None if case.operator == "stdout" else self._word(case.arguments, case.operator != "raises")
+
+    def _word(self, call: str, annotated: bool) -> tuple[str, str] | None:
+        """What the problem says against a call; of the calls of texts the annotations were asked before (texts.py)."""
+        word = allowed(self.problem, call, self.beside.domain.get(call), annotated)
         if word is None:
             return "infra_error", "the box failed on the contract"
         return None if word else ("domain", "the arguments are not ones that the problem allows")

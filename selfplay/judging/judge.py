@@ -16,25 +16,23 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import re
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from selfplay.box.task import Box, Execution, Limits, Task
-from selfplay.cases.calls import is_call
 from selfplay.cases.case import Case, Verdict
 from selfplay.cases.check import is_same_text
 from selfplay.cases.literal import did, wanted
 from selfplay.cases.read import problem_cases
 from selfplay.game.problems import Problem
-from selfplay.judging.admission import ALL, Beside, demanded
+from selfplay.judging.admission import ALL
 from selfplay.judging.clerk import Desk, shared_desk
-from selfplay.judging.domain import domain_task
+from selfplay.judging.references import Asked, References, sites
 from selfplay.judging.replay import Subject
-from selfplay.judging.state import UNSTEADY, is_plain
-from selfplay.judging.texts import Found, Texts
+from selfplay.judging.state import is_plain, story, turned
+from selfplay.judging.texts import Texts
 from selfplay.judging.turns import MAX_CASES, Suite
 from selfplay.printing import printable
 
@@ -43,7 +41,6 @@ _log = logging.getLogger(__name__)
 _AT_ONCE = 4 << 20  # bytes of answers that may wait to be compared
 
 Row = tuple[Verdict, ...]
-Story = tuple[str, ...]
 
 
 class Seen(NamedTuple):
@@ -124,6 +121,7 @@ class Judge:
         self.seed = seed
         self.texts = Texts(box, self.desk, self.limits, seed)
         self._own: dict[tuple[Problem, str], tuple[Case, ...]] = {}
+        self.references = References(self.run, self.desk, self.texts, self.limits, seed)
 
     def close(self) -> None:
         """Ends the box's processes and the clerk's; a later call starts new ones."""
@@ -261,16 +259,16 @@ class Judge:
         """Calls programs that may keep state in reversed order; one that then differs runs each owner's cases alone, in
         both orders, and passes what it passes in all of these runs."""
         suspects = [own for own in sittings if found[own].keeps_state and own[1].entry_point and len(own[1].inputs) > 1]
-        back = self._judged(jobs, [(number, _turned(task)) for number, task in suspects])
-        differing = [own for own in suspects if _differ(found[own], back[own[0], _turned(own[1])])]
+        back = self._judged(jobs, [(number, turned(task)) for number, task in suspects])
+        differing = [own for own in suspects if _differ(found[own], back[own[0], turned(own[1])])]
         parts = [(own, places, part) for own in differing for places, part in jobs[own[0]].parts()]
         alone = [replace(part, programs=(own[1].source,)) for own, _, part in parts]
         tasks = [task for job in alone for task in self._tasks(job)]
         there = self._judged(alone, list(enumerate(tasks)))
-        back = self._judged(alone, list(enumerate(map(_turned, tasks))))
+        back = self._judged(alone, list(enumerate(map(turned, tasks))))
         rows: dict[Sitting, list[Verdict]] = {own: ["passed"] * len(found[own].verdicts) for own in differing}
         for number, (own, places, _) in enumerate(parts):
-            runs = there[number, tasks[number]].verdicts, back[number, _turned(tasks[number])].verdicts
+            runs = there[number, tasks[number]].verdicts, back[number, turned(tasks[number])].verdicts
             for row in runs:
                 for place, verdict in zip(places, row, strict=True):
                     rows[own][place] = verdict if rows[own][place] == "passed" else rows[own][place]
@@ -282,9 +280,9 @@ class Judge:
         sample = [task for task in dict.fromkeys(task for _, task in sittings) if _is_sampled(task, self.recheck)]
         if not sample:
             return
-        first = [tuple(map(_story, row)) for row in self.run(sample)]
+        first = [tuple(map(story, row)) for row in self.run(sample)]
         for task, before, row in zip(sample, first, self.run(sample), strict=True):
-            after = tuple(map(_story, row))
+            after = tuple(map(story, row))
             differing = [case for case, (a, b) in enumerate(zip(before, after, strict=True)) if a and b and a != b]
             if differing:
                 self.disagreements += 1
@@ -299,159 +297,19 @@ class Judge:
             reading = problem_cases(problem, which)
             sure = problem.reference_solution is not None
             literal = [replace(case, mark=ALL) if sure and is_exact(case) else case for case in reading.cases]
-            sites = self._sites(problem, reading.rest, None, trust=True) if reading.rest else []
-            kept = (case for case, refusal in sites if refusal is None or refusal.reason == "reference")
+            run = sites(self.texts, problem, reading.rest, (), trust=True) if reading.rest else []
+            kept = (case for case, refusal in run if refusal is None or refusal.reason == "reference")
             self._own[key] = (*literal, *kept)  # one that the reference fails shows it to who checks references
         return self._own[key]
 
     def settle(self, asked: Sequence[Asked], trust: bool = False, limit: int = MAX_CASES) -> list[list[Suite]]:
-        """Suites that were read and screened, with the reference's word on each case: all references run in one call.
-
-        The reference has half of what a program may use, so that what it passes leaves a right program a margin, and each
-        suite has totals of its own. A reference that may keep something between its calls runs each suite in a process of
-        its own, in both orders. `trust`: see admission.screen. At most `limit` cases a turn.
-        """
-        full = [
-            (problem, [self._run_texts(problem, suite, programs, trust, limit) for suite in suites])
-            for problem, suites, programs in asked
-        ]
-        found = [list(suites) for _, suites in full]
-        known = [number for number, (problem, _) in enumerate(full) if problem.reference_solution is not None]
-        domain = {} if trust else self._domains([full[number] for number in known])
-        ran = self._references([full[number] for number in known])
-        for number in known:
-            problem, suites = full[number]
-            for place, suite in enumerate(suites):
-                beside = Beside(ran[problem][place], domain.get(problem, {}), self.limits, str(self.seed), trust)
-                found[number][place] = self._admitted(problem, suite, beside)
-        return found
-
-    def _run_texts(self, problem: Problem, suite: Suite, programs: Sequence[str], trust: bool, limit: int) -> Suite:
-        """The suite with a case for each site of what has to be run."""
-        return tuple(
-            turn.joined(self._sites(problem, turn.text, programs, trust), limit) if turn.text else turn
-            for turn in suite
-        )
-
-    def _sites(self, problem: Problem, text: str, programs: Sequence[str] | None, trust: bool) -> list[Found]:
-        whole = f"{problem.helpers}\n\n{text}" if problem.helpers else text
-        subject = subject_of(problem, everything=trust)
-        asks = None if trust else (lambda names: demanded(problem, names))
-        return self.texts.cases(subject, problem.signature, whole, programs or (), asks)
-
-    def _domains(self, asked: Sequence[tuple[Problem, Sequence[Suite]]]) -> dict[Problem, dict[str, Execution]]:
-        """By problem with a contract, what this says of each call."""
-        tasks: dict[Problem, Task] = {}
-        for problem, suites in asked:
-            owners: dict[str, list[int]] = {}
-            for owner, suite in enumerate(suites):
-                for call in dict.fromkeys(_asked(suite)):
-                    owners.setdefault(call, []).append(owner)
-            task = domain_task(problem, owners, self.limits)
-            if task:
-                tasks[problem] = replace(task, owners=tuple(map(tuple, owners.values())))
-        rows = self.run(list(tasks.values()))
-        return {
-            problem: dict(zip(task.inputs, row, strict=True))
-            for (problem, task), row in zip(tasks.items(), rows, strict=True)
-        }
-
-    def _references(
-        self, asked: Sequence[tuple[Problem, Sequence[Suite]]]
-    ) -> dict[Problem, list[dict[str, Execution]]]:
-        """By problem, for each suite what the reference did with each input of its literal cases."""
-        tasks: dict[tuple[Problem, int], Task] = {}  # a process each: all suites of a problem, or one of them
-        turned: dict[tuple[Problem, int], Task] = {}
-        for problem, suites in asked:
-            if problem.entry_point and self.desk.keeps_state(problem.reference_solution or ""):
-                for place, suite in enumerate(suites):
-                    tasks[problem, place] = _reference(problem, [suite], self.limits)
-                    turned[problem, place] = _turned(tasks[problem, place])
-            else:
-                tasks[problem, -1] = _reference(problem, suites, self.limits)
-        done = dict(zip(tasks, self.run(list(tasks.values())), strict=True))
-        back = dict(zip(turned, self.run(list(turned.values())), strict=True))
-        found: dict[Problem, list[dict[str, Execution]]] = {problem: [] for problem, _ in asked}
-        for problem, suites in asked:
-            for place in range(len(suites)):
-                key = (problem, place) if (problem, place) in tasks else (problem, -1)
-                ran = dict(zip(tasks[key].inputs, done[key], strict=True))
-                other = dict(zip(turned[key].inputs, back[key], strict=True)) if key in turned else {}
-                found[problem].append({call: _steady(one, other.get(call)) for call, one in ran.items()})
-        return found
-
-    def _admitted(self, problem: Problem, suite: Suite, beside: Beside) -> Suite:
-        cases = [case for turn in suite for case in turn.cases]
-        refusals = [refusal for turn in suite for refusal in turn.refusals]
-        own = {case.arguments for case in cases}
-        beside = replace(beside, ran={call: one for call, one in beside.ran.items() if call in own})
-        settled = iter(zip(*self.desk.admission(problem, cases, refusals, beside), strict=True))
-        turns = []
-        for turn in suite:
-            pairs = [next(settled) for _ in turn.cases]
-            turns.append(
-                replace(
-                    turn,
-                    cases=tuple(case for case, _ in pairs),
-                    refusals=tuple(refusal for _, refusal in pairs),
-                )
-            )
-        return tuple(turns)
-
-
-Asked = tuple[
-    Problem, Sequence[Suite], Sequence[str]
-]  # a problem, its suites, and programs to try texts on without reference
-
-
-def subject_of(problem: Problem, everything: bool = False) -> Subject:
-    """What a problem's tests may use: the public names that its text promises, or `everything` that the reference has."""
-    told = [problem.description, problem.signature, *map(str, problem.baseline_tests), problem.entry_point]
-    names = tuple(sorted(set(re.findall(r"[A-Za-z]\w*", " ".join(told)))))
-    return Subject(problem.entry_point, problem.reference_solution, problem.imports, None if everything else names)
+        """Suites that were read and screened, with the reference's word on each case (references.py)."""
+        return self.references.settle(asked, trust, limit)
 
 
 def is_exact(case: Case) -> bool:
     """Whether nothing but one result passes a case."""
     return case.operator in ("==", "stdout") and not any(case.tolerance)
-
-
-def _asked(suite: Suite) -> Iterator[str]:
-    """The calls whose arguments a problem has to allow."""
-    for turn in suite:
-        for case, refusal in zip(turn.cases, turn.refusals, strict=True):
-            if refusal is None and case.operator != "stdout":
-                yield from (case.arguments,) if case.literal else (call for call in case.calls if is_call(call))
-
-
-def _reference(problem: Problem, suites: Sequence[Suite], limits: Limits) -> Task:
-    """A reference before suites, each with totals of its own and half of what a program may use."""
-    asked: dict[str, list[int]] = {}
-    for owner, suite in enumerate(suites):
-        calls = (
-            case.arguments
-            for turn in suite
-            for case, refusal in zip(turn.cases, turn.refusals, strict=True)
-            if refusal is None and case.literal
-        )
-        for call in dict.fromkeys(calls):
-            asked.setdefault(call, []).append(owner)
-    owners, source = tuple(map(tuple, asked.values())), problem.reference_solution or ""
-    return Task(source, problem.entry_point, tuple(asked), problem.imports, limits.halved(), True, owners)
-
-
-def _turned(task: Task) -> Task:
-    """The task with its last input first."""
-    return replace(task, inputs=task.inputs[::-1], owners=task.owners[::-1])
-
-
-def _steady(one: Execution, other: Execution | None) -> Execution:
-    """What a reference did, where it did the same in another order of its calls."""
-    if other is None:
-        return one
-    if _story(one) and _story(other) and _story(one) != _story(other):
-        return UNSTEADY
-    return replace(one, seconds=max(one.seconds, other.seconds))
 
 
 def _matrix(own: Sequence[Seen], after: Sequence[Seen]) -> Matrix:
@@ -479,14 +337,6 @@ def _is_sampled(task: Task, share: float) -> bool:
     """The same for the same task, in any process and any run."""
     digest = hashlib.blake2b(f"{task.entry_point}\0{task.source}".encode("utf-8", "surrogatepass"), digest_size=8)
     return bool(task.inputs) and int.from_bytes(digest.digest(), "big") < share * 2**64
-
-
-def _story(execution: Execution) -> Story:
-    """What a run did, in a few bytes; nothing for limits and infrastructure, which may vary."""
-    if execution.status in ("timeout", "infra_error"):
-        return ()
-    value = hashlib.blake2b(execution.value.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-    return (execution.status, value, *execution.exception)
 
 
 def _warn(task: Task, case: int, first: Sequence[tuple[str, ...]], again: Sequence[tuple[str, ...]]) -> None:

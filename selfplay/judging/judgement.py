@@ -20,7 +20,8 @@ from selfplay.game.syntax import definition, parsed
 from selfplay.judging.admission import is_weak
 from selfplay.judging.clerk.desk import MAX_CASES
 from selfplay.judging.entry import signature_of
-from selfplay.judging.judge import Job, Judge, subject_of
+from selfplay.judging.judge import Job, Judge
+from selfplay.judging.references import subject_of
 from selfplay.judging.turns import WrittenTurn
 
 SHOWN = 50  # refusals that people are told; JSON has all

@@ -16,7 +16,7 @@ from selfplay.cases.case import Verdict
 from selfplay.cases.literal import SHOWN, literal
 from selfplay.cases.outcome import outcome_of
 
-MAX_OPERATIONS = 3_000  # of one run of a text
+MAX_OPERATIONS = 2_000  # of one run of a text
 MAX_ASKED = 4 << 20  # characters of all its operations
 MAX_SITES = 10_000
 END = "end"
@@ -151,7 +151,8 @@ def is_stateful(operations: Sequence[str]) -> bool:
 
 def raised(outcome: str) -> tuple[str, ...]:
     """Names of the exception in an outcome of the reference, without those that every exception has; none if it returned."""
-    return tuple(name for name in json.loads(outcome).get("x", ()) if name not in ("Exception", "BaseException"))
+    names = json.loads(outcome).get("x", ())
+    return tuple(name for name in names if name not in ("Exception", "BaseException")) or tuple(names[:1])
 
 
 def spelled(operation: str) -> str:

@@ -9,11 +9,14 @@ inconsistent takes (frames, `sys.modules`); it harms nobody but itself.
 from __future__ import annotations
 
 import ast
+import hashlib
 import re
+from dataclasses import replace
 
-from selfplay.box.task import Execution
+from selfplay.box.task import Execution, Task
 from selfplay.game.syntax import parsed
 
+Story = tuple[str, ...]
 UNSTEADY = Execution("crashed", detail="order")  # stands for what a reference did differently after other calls
 
 # What most programs are: functions on one line each without defaults, imports, comments, and what is indented under them.
@@ -65,3 +68,23 @@ def _remembers(node: ast.AST) -> bool:
         case ast.Attribute(ctx=ast.Store() | ast.Del()):
             return True
     return isinstance(node, _CHANGING)
+
+
+def turned(task: Task) -> Task:
+    """The task with its last input first."""
+    return replace(task, inputs=task.inputs[::-1], owners=task.owners[::-1])
+
+
+def story(execution: Execution) -> Story:
+    """What a run did, in a few bytes; nothing for limits and infrastructure, which may vary."""
+    if execution.status in ("timeout", "infra_error"):
+        return ()
+    value = hashlib.blake2b(execution.value.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    return (execution.status, value, *execution.exception)
+
+
+def steady(execution: Execution, other: Story, seconds: float) -> Execution:
+    """What a reference did, where it did the same in another order of its calls, in `seconds`."""
+    if other and story(execution) and story(execution) != other:
+        return UNSTEADY
+    return replace(execution, seconds=max(execution.seconds, seconds))

@@ -12,15 +12,17 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 from selfplay.box.talk import Talker
 from selfplay.box.task import Box, Limits
-from selfplay.cases.calls import call_text, normal_call
+from selfplay.cases.calls import bare_call, call_of, call_text, is_call, normal_call, placed_call
 from selfplay.cases.case import Case, Refusal
 from selfplay.cases.values import rebuild
 from selfplay.judging.clerk import Desk
 from selfplay.judging.cloud import CloudActor, check_reach
+from selfplay.judging.domain import fits_annotations
 from selfplay.judging.replay import NotLoaded, Performance, Replay, Stopped, Subject, Unusable, places, told_alone
 from selfplay.judging.script import END, Script, Story, Told, outcome_said, raised, spelled
 
@@ -162,19 +164,27 @@ def _cases(script: Script, subject: Subject, signature: str, demanded: Demanded 
         for number, outcome in enumerate(story.outcomes)
         if demanded and (names := raised(outcome)) and not any(demanded([name]) for name in names)
     }
+    outside = {
+        number
+        for number, (call, outcome) in enumerate(zip(calls, story.outcomes, strict=True))
+        if demanded
+        and is_call(call)
+        and not raised(outcome)
+        and not fits_annotations(signature, *call_of(bare_call(call)))
+    }
     for name, test, shown, source in _sites(story):
         rests = story.sites[name].rests
         own = tuple(sorted({calls[one] for one in rests}))
-        case = Case(
-            shown, source or test, "", "runs", name, calls=own, text=script.text, mark=script.marks.get(name, "")
-        )
+        case = Case(shown, source or test, "", "runs", name, calls=own, text=script.text)
         told = story.tests.get(test, Told("error", "it did not come to its end"))
         flaw = _flaw(case, script, told)
         if flaw is None and not odd.isdisjoint(rests):
             flaw = Refusal(
                 case.name, case.source, "exception", "the problem does not ask for what the reference raises"
             )
-        yield case, flaw
+        if flaw is None and not outside.isdisjoint(rests):
+            flaw = Refusal(case.name, case.source, "domain", "the arguments are not ones that the problem allows")
+        yield (case, flaw) if flaw else (replace(case, mark=script.marks.get(name, "")), None)
 
 
 def _flaw(case: Case, script: Script, told: Told) -> Refusal | None:
@@ -194,10 +204,11 @@ def _flaw(case: Case, script: Script, told: Told) -> Refusal | None:
 def _call(operation: str, place: str, entry_point: str, signature: str) -> str:
     """How a call is named where sameness is asked: a call of the entry point as literal cases name it."""
     kind, *parts = json.loads(operation)
-    if kind == "call" and parts[0] == entry_point and place == operation:
+    if kind == "call" and parts[0] == entry_point:
         try:
             positional, keywords = rebuild(parts[1]), rebuild(parts[2])
-            return normal_call(call_text(positional, keywords), signature)
+            name = normal_call(call_text(positional, keywords), signature)
+            return name if place == operation else placed_call(name, place)
         except (ValueError, TypeError):
-            return operation
-    return operation if place == operation else place
+            return place
+    return place

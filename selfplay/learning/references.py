@@ -14,7 +14,8 @@ from selfplay.cases.case import Case, Verdict
 from selfplay.errors import Flaw, ProblemError
 from selfplay.game.problems import SETS, Problem
 from selfplay.judging.domain import conditions, contract_holds, domain_task
-from selfplay.judging.judge import Job, Judge, subject_of
+from selfplay.judging.judge import Job, Judge
+from selfplay.judging.references import subject_of
 from selfplay.learning.ranks import Ranks
 
 _WHY: Mapping[Verdict, str] = {

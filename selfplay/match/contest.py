@@ -17,7 +17,8 @@ from selfplay.errors import BadInput
 from selfplay.game.episode import Conversation
 from selfplay.game.problems import Problem
 from selfplay.game.rollout import Seat, converse
-from selfplay.judging.judge import Job, Judge, subject_of
+from selfplay.judging.judge import Job, Judge
+from selfplay.judging.references import subject_of
 from selfplay.match.entrant import Clocked, Entrant
 from selfplay.match.evaluate import EVALUATION, Evaluator, Opponent
 from selfplay.match.examine import Submission, judged

@@ -17,7 +17,8 @@ from selfplay.game.players import Player
 from selfplay.game.problems import Problem
 from selfplay.game.prompts import Prompts
 from selfplay.game.rollout import Seat, Table, converse
-from selfplay.judging.judge import Job, Judge, subject_of
+from selfplay.judging.judge import Job, Judge
+from selfplay.judging.references import subject_of
 from selfplay.match.examine import Submission, judged
 from selfplay.match.intervals import (
     Columns,

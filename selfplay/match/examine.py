@@ -17,7 +17,8 @@ from selfplay.game.episode import Conversation, Group
 from selfplay.game.extract import Code
 from selfplay.game.phases import Step
 from selfplay.game.problems import Problem
-from selfplay.judging.judge import Job, Judge, Matrix, subject_of
+from selfplay.judging.judge import Job, Judge, Matrix
+from selfplay.judging.references import subject_of
 from selfplay.judging.turns import Suite as Written
 from selfplay.judging.turns import WrittenTurn
 from selfplay.match.record import Chain, Match, Suite, Target
@@ -123,6 +124,7 @@ def _laid(
             cases.setdefault(case.identity, case)
         lengths.append(len(cases))
     own, of_suites, counting, _ = lengths
+    suites = tuple(replace(suite, turns=tuple(_named(turn, cases) for turn in suite.turns)) for suite in suites)
     return Match(
         replace(problem, hidden_tests=()),
         step,
@@ -135,6 +137,12 @@ def _laid(
         outside=submission.outside,
         replayed=counting - of_suites,
     )
+
+
+def _named(turn: WrittenTurn, cases: Mapping[object, Case]) -> WrittenTurn:
+    """The turn, of whose cases each is the one of the match that is the same, under its own name."""
+    own = (replace(cases[case.identity], name=case.name, source=case.source) for case in turn.cases)
+    return replace(turn, cases=tuple(own))
 
 
 def _outside(match: Match) -> tuple[Chain, ...]:

@@ -49,7 +49,10 @@ def suite_from_json(told: Mapping[str, Any]) -> BankedSuite:
     """The suite of a bank that `as_json` told. Its problem is what the bank says of it, without reference and tests."""
     problem = Problem(told["id"], told["description"], told["entry_point"], told["signature"], (), kind=told["kind"])
     tests = tuple(
-        BankedTest(one["test"], one["stage"], tuple(one["kills"]), one["run"], case_from_json(one["case"]), one["step"])
+        BankedTest(
+            *(one["test"], one["stage"], tuple(one["kills"]), one["run"], case_from_json(one["case"]), one["step"]),
+            *(one.get("text", ""), one.get("site", "")),
+        )
         for one in told["tests"]
     )
     return BankedSuite(problem, tests, tuple(told["programs"]), told["written"], told["scores"])

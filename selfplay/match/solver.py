@@ -191,10 +191,16 @@ def _refused(turns: Iterable[WrittenTurn]) -> list[SolutionTest]:
 def _read(group: Group) -> _Found:
     """The first sample's program and tests, nothing run: by the clerk, since a model wrote them."""
     problem, desk = group.problem, shared_desk()
-    own = [SolutionTest(None, case.source) for case in problem_cases(problem).cases]
+    known = problem_cases(problem)
+    own = [SolutionTest(None, source) for source in (*(case.source for case in known.cases), known.rest) if source]
     turns = [
         turn for suite in group.suites[:1] for turn in desk.suite(problem, [(t.stage, t.text) for t in suite.turns])
     ]
-    written = [SolutionTest(turn.stage, case.source) for turn in turns for case in turn.admitted]
+    written = [
+        SolutionTest(turn.stage, source)
+        for turn in turns
+        for source in (*(case.source for case in turn.admitted), turn.text)
+        if source
+    ]
     tests = sorted((*written, *_refused(turns)), key=lambda test: test.stage or 0)
     return _Found(0, desk.code(problem, group.chains[0].turns[-1].text), (*own, *tests))

@@ -25,7 +25,7 @@ from selfplay.match.entrant import Entrant
 from selfplay.match.examine import Submission, judged
 from selfplay.match.ledger import case_to_json
 from selfplay.match.record import Match, Row, Target
-from selfplay.match.testfile import Unspellable, spelled
+from selfplay.match.testfile import model_text, spelled
 from selfplay.mutation.bank import MutantBank
 from selfplay.mutation.operators import Family
 
@@ -40,7 +40,8 @@ class BankedTest:
     """`test`: for a function a line of Python, for a program its input and output. `kills`: numbers of the suite's programs.
 
     `stage`, `step` and `run` say where it was written first; `step` is None outside of a run, `run` then the player's name.
-    `case`: the test as data, which programs can be held against again.
+    `case`: the test as data, which programs can be held against again. Where data do not say it all, `test` is empty,
+    `text` is what a model wrote, and `site` says which assertion of it is meant.
     """
 
     test: str | Mapping[str, str]
@@ -49,10 +50,13 @@ class BankedTest:
     run: str
     case: Case
     step: int | None = None
+    text: str = ""
+    site: str = ""
 
     def as_json(self) -> dict[str, Any]:
         told = {"test": self.test, "stage": self.stage, "step": self.step, "run": self.run, "kills": list(self.kills)}
-        return told | {"case": case_to_json(self.case)}
+        written = {"text": self.text, "site": self.site} if self.text else {}
+        return told | {"case": case_to_json(self.case)} | written
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,21 +124,18 @@ def _strongest(match: Match, run: str) -> BankedSuite:
     """The match's small suite, with the mutation scores before and after."""
     wrong = [*wrong_of(match)]
     usable = [number for number, one in enumerate(wrong) if one.origin != "kept"]
-    spellable = [(case, test) for case in match.admitted if (test := _spelled(case, match.problem)) is not None]
-    kills = kills_of(match, [case for case, _ in spellable], wrong)
-    chosen = small([own & frozenset(usable) for own in kills], [case.expected for case, _ in spellable])
     stages = first_stages(match)
-    tests = tuple(
-        BankedTest(test, stages[case.identity], tuple(sorted(kills[number])), run, case)
-        for number in chosen
-        for case, test in (spellable[number],)
-    )
+    tests = [_banked(case, match.problem, stages[case.identity], run) for case in match.admitted]
+    writable = sorted((test for test in tests if test), key=lambda test: bool(test.text))  # of equals, data first
+    kills = kills_of(match, [test.case for test in writable], wrong)
+    chosen = small([own & frozenset(usable) for own in kills], [test.case.expected for test in writable])
     scores = {
         name: {"before": _score(kills, own), "kept": _score([kills[number] for number in chosen], own)}
         for name, origin in (("wrong_programs", "program"), ("mutation_score", "paid"), ("mutation_score_kept", "kept"))
         for own in [frozenset(number for number, one in enumerate(wrong) if one.origin == origin)]
     }
-    return BankedSuite(match.problem, tests, tuple(one.source for one in wrong), len(match.admitted), scores)
+    kept = tuple(replace(writable[number], kills=tuple(sorted(kills[number]))) for number in chosen)
+    return BankedSuite(match.problem, kept, tuple(one.source for one in wrong), len(match.admitted), scores)
 
 
 def small(kills: Sequence[frozenset[int]], results: Sequence[str]) -> list[int]:
@@ -168,8 +169,8 @@ def joined(known: BankedSuite, match: Match, run: str) -> BankedSuite:
     for case, killed in zip(match.exam, kills_of(match, match.exam, wrong), strict=True):
         own = {number[wrong[place].source] for place in killed}
         held, stage = tests.get(case.identity), stages.get(case.identity)  # what is replayed has none here: it is held
-        if own and held is None and stage and (test := _spelled(case, match.problem)) is not None:
-            held = BankedTest(test, stage, (), run, case, match.step.index)
+        if own and held is None and stage:
+            held = _banked(case, match.problem, stage, run, match.step.index)
         if own and held is not None:
             tests[case.identity] = replace(held, kills=tuple(sorted({*held.kills, *own})))
     return replace(
@@ -206,11 +207,13 @@ def kills_of(match: Match, cases: Sequence[Case], wrong: Sequence[Wrong]) -> lis
     ]
 
 
-def _spelled(case: Case, problem: Problem) -> str | Mapping[str, str] | None:
-    try:
-        return spelled(case, problem)
-    except Unspellable:
-        return None
+def _banked(case: Case, problem: Problem, stage: int, run: str, step: int | None = None) -> BankedTest | None:
+    """The case as a test that can be written down, from data or else as its model's text; None where neither can."""
+    test = spelled(case, problem)
+    if test is not None:
+        return BankedTest(test, stage, (), run, case, step)
+    text = model_text(case)
+    return BankedTest("", stage, (), run, case, step, text, case.name) if text else None
 
 
 def _score(kills: Sequence[frozenset[int]], targets: frozenset[int]) -> float | None:

@@ -2,6 +2,8 @@
 
 pytest     a folder with a test module per problem, for plain pytest
 jsonl      a problem file whose baseline tests are the bank's, for `--problems`
+
+What is exported is written from the cases' data, whatever else a file says of a test: a bank may come from anywhere.
 """
 
 from __future__ import annotations
@@ -12,10 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from selfplay.errors import BadInput
+from selfplay.game.problems import Problem
 from selfplay.match.ledger import LedgerError, from_json
+from selfplay.match.livebank import suite_from_json
 from selfplay.match.record import Match
 from selfplay.match.testbank import BankedSuite
-from selfplay.match.testfile import module_name, pytest_module
+from selfplay.match.testfile import is_entry_point, model_module, module_name, pytest_module, spelled
 from selfplay.run.folder import BANK, EPISODES
 
 FORMATS = ("pytest", "jsonl")
@@ -48,11 +52,17 @@ def read_bank(path: Path) -> list[dict[str, Any]]:
 def _suite(line: str, where: str) -> dict[str, Any]:
     try:
         suite = json.loads(line)
+        read = suite_from_json(suite)
         kind = str if suite["kind"] == "function" else dict
-        sound = all(isinstance(suite[name], str) for name in ("id", "entry_point", "signature", "description"))
-        if not sound or not all(isinstance(one["test"], kind) for one in suite["tests"]):
+        texts = [read.problem.id, read.problem.entry_point, read.problem.signature, read.problem.description]
+        for test in read.tests:
+            own = test.case
+            texts += [test.text, test.site, own.name, own.source, own.arguments, own.operator, own.expected]
+            if not isinstance(test.test, kind) or not all(isinstance(each, float | int) for each in own.tolerance):
+                raise ValueError("a test is of another type")
+        if not all(isinstance(text, str) for text in texts):
             raise ValueError("a field is of another type")
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise BadInput(f"{where} is no suite of a bank ({error!r}); `selfplay.bank build` writes them") from None
     return suite
 
@@ -74,37 +84,72 @@ def matches_of(run: Path) -> Iterator[Match]:
         ) from None
 
 
-def export(suites: Sequence[Mapping[str, Any]], form: str, place: Path, module: str | None = None) -> list[Path]:
-    """Writes the suites that hold tests; the files. `module`: where the solution is, for a bank of one problem.
+def export(
+    suites: Sequence[Mapping[str, Any]], form: str, place: Path, module: str | None = None, texts: bool = False
+) -> list[Path]:
+    """Writes the tests of the suites; the files. `module`: where the solution is, for a bank of one problem.
 
-    Raises BadInput.
+    `texts`: also the tests that are a model's text, to files of their own. Raises BadInput.
     """
-    suites = [suite for suite in suites if suite["tests"]]
-    if not suites:
-        raise BadInput("the bank holds no tests; build it with more --num-samples or another --player")
+    if texts and form == "jsonl":
+        raise BadInput("--with-model-text writes tests for pytest; a problem file holds data alone")
+    read = [suite_from_json(suite) for suite in suites]
+    for suite in read:
+        if not is_entry_point(suite.problem):
+            raise BadInput(
+                f"{suite.problem.id}: the entry point {suite.problem.entry_point!r} is no name that Python code can "
+                "define; build the bank again, or mend it there"
+            )
+    data = {suite.problem.id: found for suite in read if (found := _data(suite))}
+    written = {suite.problem.id: found for suite in read if texts and (found := _texts(suite))}
+    known = [suite.problem for suite in read if suite.problem.id in data or suite.problem.id in written]
+    if not known:
+        left = left_out(suites)
+        more = (
+            f"none that are data; --with-model-text writes the {left} that are a model's text" if left else "no tests"
+        )
+        raise BadInput(f"the bank holds {more}; build it with more --num-samples or another --player")
     if form == "jsonl":
-        _written(place, "".join(json.dumps(_as_problem(suite), ensure_ascii=False) + "\n" for suite in suites))
-        return [place]
-    if module is not None and (len(suites) > 1 or not module.isidentifier()):
-        raise BadInput(f"--module {module} names the module of one solution; the bank holds {len(suites)} problems")
-    names = [module or module_name(suite["id"]) for suite in suites]
+        lines = (json.dumps(_as_problem(each, data[each.id]), ensure_ascii=False) + "\n" for each in known)
+        return [_written(place, "".join(lines))]
+    if module is not None and (len(known) > 1 or module_name(module) != module):
+        raise BadInput(f"--module {module} names the module of one solution; the bank holds {len(known)} problems")
+    names = [module or module_name(problem.id) for problem in known]
     if len(set(names)) < len(names):
         raise BadInput("two problems of the bank have ids that make the same module name; rename one of them")
-    files = [place / f"test_{name}.py" for name in names]
-    for file, suite, name in zip(files, suites, names, strict=True):
-        _written(file, pytest_module(suite, name))
+    files: list[Path] = []
+    for problem, name in zip(known, names, strict=True):
+        if problem.id in data:
+            files.append(_written(place / f"test_{name}.py", pytest_module(problem, data[problem.id], name)))
+        if problem.id in written:
+            own = model_module(problem, written[problem.id], name)
+            files.append(_written(place / f"test_{name}_by_a_model.py", own))
     return files
 
 
-def _as_problem(suite: Mapping[str, Any]) -> dict[str, Any]:
-    own = {name: suite[name] for name in ("id", "description", "kind")}
-    signature = {"signature": suite["signature"]} if suite["kind"] == "function" else {}
-    return own | signature | {"baseline_tests": [one["test"] for one in suite["tests"]]}
+def left_out(suites: Iterable[Mapping[str, Any]]) -> int:
+    """How many tests are a model's text, which `export` writes only where it is asked to."""
+    return sum(len(_texts(suite_from_json(suite))) for suite in suites)
 
 
-def _written(path: Path, text: str) -> None:
+def _data(suite: BankedSuite) -> list[str | Mapping[str, str]]:
+    return [test for one in suite.tests if (test := spelled(one.case, suite.problem)) is not None]
+
+
+def _texts(suite: BankedSuite) -> list[tuple[str, str]]:
+    return [(one.site, one.text) for one in suite.tests if one.text and spelled(one.case, suite.problem) is None]
+
+
+def _as_problem(problem: Problem, tests: Sequence[str | Mapping[str, str]]) -> dict[str, Any]:
+    own = {"id": problem.id, "description": problem.description, "kind": problem.kind}
+    signature = {"signature": problem.signature} if problem.kind == "function" else {}
+    return own | signature | {"baseline_tests": tests}
+
+
+def _written(path: Path, text: str) -> Path:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         raise BadInput(f"{path} cannot be written ({error.strerror}); give another --out") from None
+    return path

@@ -71,7 +71,7 @@ def test_a_child_too_poor_to_load_is_no_verdict_on_the_program(box: LocalBox) ->
 
 
 def test_seconds_that_no_report_tells_are_charged_to_the_last_case() -> None:
-    accounts = Accounts([[0], [1], [2]], {owner: Account(1.0, 9.0, 100, 3) for owner in range(3)})
+    accounts = Accounts([(0,), (1,), (2,)], {owner: Account(1.0, 9.0, 100, 3) for owner in range(3)})
     assert accounts.charge([0, 1, 2], [(0.2, 0.3, 10)], Ending(0, 9, 2, 0.9, 9.0)) == ["", ""]
     assert [round(account.cpu, 3) for account in accounts.accounts.values()] == [0.8, 0.3, 1.0]
     assert [round(account.wall, 3) for account in accounts.accounts.values()] == [8.7, 0.3, 9.0]

@@ -36,11 +36,11 @@ from selfplay.box.task import Execution, Limits, Task
 from selfplay.box.tiers import Tier
 from selfplay.box.wire import INFRA
 from selfplay.box.zygotes import BoxUnavailable
+from selfplay.cases.read import read_cases
 from selfplay.config import Config, from_flags
 from selfplay.game.problems import Problem
 from selfplay.judging.execute import execute_tests, validate_tests_against_solution
 from selfplay.judging.judge import Job, Judge
-from selfplay.reading import read_cases
 
 ADD = "def add(a, b): return a + b"
 WRONG = "def add(a, b): return a - b"

@@ -11,11 +11,11 @@ import pytest
 from selfplay.box.local import LocalBox
 from selfplay.box.task import Box, Execution, Limits, Task
 from selfplay.cases.case import Case
+from selfplay.cases.read import read_cases
 from selfplay.game.problems import Problem
-from selfplay.judging.admission import Admission
 from selfplay.judging.execute import execute_tests, validate_tests_against_solution
 from selfplay.judging.judge import Job, Judge
-from selfplay.reading import read_cases
+from selfplay.judging.turns import WrittenTurn
 
 ADD = "def add(a, b): return a + b"
 WRONG = "def add(a, b): return a - b"
@@ -47,6 +47,12 @@ class Counting(Box):
 
 def cases(*tests: str) -> tuple[Case, ...]:
     return read_cases("\n".join(f"assert {test}" for test in tests), "add").cases
+
+
+def settled(judge: Judge, problem: Problem, *suites: tuple[Case, ...]) -> list[WrittenTurn]:
+    """Suites of one turn each, with the reference's word."""
+    asked = [(WrittenTurn(1, own, (None,) * len(own)),) for own in suites]
+    return [turn for [turn] in judge.settle([(problem, asked, ())])[0]]
 
 
 def test_a_matrix_has_a_row_per_program_and_a_column_per_case(box: LocalBox) -> None:
@@ -147,9 +153,7 @@ def test_a_program_without_state_is_called_in_one_order(box: LocalBox) -> None:
 def test_cases_on_which_the_order_of_calls_changes_the_reference_are_refused(box: LocalBox) -> None:
     problem = Problem("add", "Add.", "add", "def add(a, b):", (), MEMO)
     suites = [cases("add(1, 2) == 3", "add(1, 5) == 3", "add(4, 4) == 8"), cases("add(1, 5) == 6")]
-    own, other = Judge(box).admit([(problem, suites)])[0]
-    assert [refusal and refusal.reason for refusal in own.refusals] == ["state", "state", None]
-    assert other.admitted == suites[1]
+    assert reasons(settled(Judge(box), problem, *suites)) == [["state", "state", ""], [""]]
 
 
 # ---- what one suite costs is its own ----
@@ -158,22 +162,21 @@ SLOW = "import time\ndef add(a, b):\n    end = time.process_time() + b\n    whil
 LONG = "def add(a, b): return 'x' * b + str(a)"
 
 
-def reasons(admissions: Sequence[Admission]) -> list[list[str]]:
-    return [[refusal.reason if refusal else "" for refusal in own.refusals] for own in admissions]
+def reasons(turns: Sequence[WrittenTurn]) -> list[list[str]]:
+    return [[refusal.reason if refusal else "" for refusal in turn.refusals] for turn in turns]
 
 
 def test_slow_inputs_of_one_suite_refuse_its_own_cases_alone(box: LocalBox) -> None:
     problem = Problem("add", "Add.", "add", "def add(a, b):", ("assert add(1, 0) == 1",), SLOW)
     suites = [cases("add(1, 9) == 1", "add(2, 9) == 2", "add(3, 9) == 3", "add(4, 0) == 4"), cases("add(4, 0) == 4")]
     judge = Judge(box, Limits(cpu_seconds=0.2))
-    assert reasons(judge.admit([(problem, suites)])[0]) == [["slow"] * 3 + [""], [""]]
-    assert {one.status for one in judge._shown[problem]} >= {"returned"}  # the probes have totals of their own
+    assert reasons(settled(judge, problem, *suites)) == [["slow"] * 3 + [""], [""]]
 
 
 def test_long_answers_of_one_suite_refuse_its_own_cases_alone(box: LocalBox) -> None:
     problem = Problem("add", "Add.", "add", "def add(a, b):", (), LONG)
     long = tuple(case for n in range(24) for case in cases(f"add({n}, 400_000) == 'x' * 400_000 + '{n}'"))
-    own, other = reasons(Judge(box).admit([(problem, [long, cases("add(7, 1) == 'x7'")])])[0])
+    own, other = reasons(settled(Judge(box), problem, long, cases("add(7, 1) == 'x7'")))
     assert other == [""]
     assert own == [""] * own.count("") + ["margin"] * own.count("margin")
     assert 15 < own.count("") < 24
@@ -206,8 +209,8 @@ def test_the_reference_judged_as_a_program_passes_all_that_is_admitted(box: Loca
     ]
     judge = Judge(box, Limits(cpu_seconds=0.06))
     owned: dict[Case, list[int]] = {}
-    for number, admission in enumerate(judge.admit([(problem, suites)])[0]):
-        for case in admission.admitted:
+    for number, turn in enumerate(settled(judge, problem, *suites)):
+        for case in turn.admitted:
             owned.setdefault(replace(case, name=""), []).append(number)
     [matrix] = judge.matrices([Job("add", (SLOW,), tuple(owned), owners=tuple(map(tuple, owned.values())))])
     assert len(owned) >= 120
@@ -231,17 +234,16 @@ def test_one_frame_more_or_floats_for_integers_kill_no_right_program(
     problem = Problem("add", "Add.", "add", "def add(a, b):", (), reference)
     told = cases(*map(case.format, admitted))
     judge = Judge(box)
-    [[admission]] = judge.admit([(problem, [told])])
-    assert reasons([admission]) == [["", "margin"]]
-    assert judge.matrix("add", [program], admission.admitted).verdicts == (("passed",),)
+    [turn] = settled(judge, problem, told)
+    assert reasons([turn]) == [["", "margin"]]
+    assert judge.matrix("add", [program], turn.admitted).verdicts == (("passed",),)
     assert judge.matrix("add", [reference], told).verdicts == (("passed",) * 2,)
 
 
 def test_suites_of_a_problem_are_admitted_apart(box: LocalBox) -> None:
     problem = Problem("add", "Add.", "add", "def add(a, b):", (), ADD)
     one, other = cases("add(1, 2) == 3"), cases("add(1, 2) == 3", "add(2, 2) == 5")
-    own = Judge(box).admit([(problem, [one, other])])[0]
-    assert [[refusal and refusal.reason for refusal in each.refusals] for each in own] == [[None], [None, "reference"]]
+    assert reasons(settled(Judge(box), problem, one, other)) == [[""], ["", "reference"]]
 
 
 def test_why_a_program_does_not_load_is_told(box: LocalBox) -> None:
@@ -257,9 +259,9 @@ def test_why_a_program_does_not_load_is_told(box: LocalBox) -> None:
 def test_the_reference_admits_what_it_passes(box: LocalBox) -> None:
     problem = Problem("add", "Add.", "add", "def add(a, b):", (), ADD)
     told = cases("add(1, 2) == 3", "add(2, 2) == 5")
-    [[admission]] = Judge(box).admit([(problem, [told])])
-    assert admission.admitted == told[:1]
-    assert [refusal.reason for refusal in admission.refused] == ["reference"]
+    [turn] = settled(Judge(box), problem, told)
+    assert [replace(case, mark="") for case in turn.admitted] == [told[0]]
+    assert reasons([turn]) == [["", "reference"]]
 
 
 def test_a_case_that_takes_the_reference_most_of_the_time_is_not_admitted(box: LocalBox) -> None:
@@ -271,14 +273,14 @@ def add(a, b):
     return 3
 """
     problem = Problem("add", "Add.", "add", "def add(a, b):", (), slow)
-    [[admission]] = Judge(box, Limits(cpu_seconds=0.6)).admit([(problem, [cases("add(1, 2) == 3")])])
-    assert [refusal.reason for refusal in admission.refused] == ["slow"]
+    judge = Judge(box, Limits(cpu_seconds=0.6))
+    assert reasons(settled(judge, problem, cases("add(1, 2) == 3"))) == [["slow"]]
 
 
 def test_without_a_reference_all_cases_are_admitted(box: LocalBox) -> None:
     problem = Problem("add", "Add.", "add", "def add(a, b):", ())
     told = cases("add(1, 2) == 3", "add(2, 2) == 5")
-    assert Judge(box).admit([(problem, [told])])[0][0].admitted == told
+    assert settled(Judge(box), problem, told)[0].admitted == told
 
 
 def test_execute_tests_counts_and_tells_details() -> None:

@@ -13,12 +13,12 @@ from selfplay.box.local import LocalBox
 from selfplay.box.task import Execution, Limits, Task
 from selfplay.cases.calls import call_text
 from selfplay.cases.case import Case
+from selfplay.cases.read import problem_cases
 from selfplay.cases.values import decode
 from selfplay.game.problems import Contract, Problem, load_problems
 from selfplay.judging.domain import fits_annotations
 from selfplay.judging.judge import Judge
 from selfplay.judging.probes import PROBES, candidates, probe_inputs, variations
-from selfplay.reading import problem_cases
 
 PROBLEM = Problem(
     "p",

@@ -12,6 +12,7 @@ from selfplay.judging.clerk import shared_desk
 from selfplay.judging.replay import Performance, Replay, Subject, Unusable
 from selfplay.judging.script import Script
 
+CALLING = "def f(g, x):\n    return g(x)\n"
 SORT = "def f(xs):\n    return sorted(xs)\n"
 STACK = """
 class Empty(IndexError):
@@ -230,11 +231,13 @@ def test_b():
     reference = "def f(xs):\n    if not xs:\n        raise ValueError\n    return sorted(xs)\n"
     crashing = "import os\ndef f(xs):\n    if not xs:\n        os._exit(0)\n    return sorted(xs)\n"
     found = before(replay, text, crashing, reference)
-    assert (found.sites["test_a:0.0"], found.sites["test_b:0.0"]) == ("error", "passed")
+    assert (found.sites["test_a:0.0"], found.sites["test_b:1.0"]) == ("error", "passed")
 
 
 def test_a_program_that_never_ends_costs_its_own_sites_alone(replay: Replay) -> None:
-    text = "def test_a():\n    r = f([])\n    assert r == []\ndef test_b():\n    r = f([2, 1])\n    assert r == [1, 2]\n"
+    text = (
+        "def test_a():\n    r = f([])\n    assert r == []\ndef test_b():\n    r = f([2, 1])\n    assert r == [1, 2]\n"
+    )
     found = before(replay, text, "def f(xs):\n    while not xs:\n        pass\n    return sorted(xs)\n")
     assert sites(found) == {"test_a:0.0": "timeout", "test_b:1.0": "passed"}
 
@@ -288,7 +291,7 @@ def test_a_test_that_swallows_its_questions_is_worth_nothing(replay: Replay) -> 
 
 
 def test_a_text_that_asks_without_end_is_refused(replay: Replay) -> None:
-    with pytest.raises(Unusable, match="more than"):
+    with pytest.raises(Unusable, match="more than|time"):
         scripted(replay, "def test_a():\n    for n in range(10**6):\n        assert f([n]) == [n]\n")
 
 
@@ -306,10 +309,14 @@ def test_a_text_that_ends_its_process_is_refused(replay: Replay, end: str) -> No
         raise Unusable("reference", "")
 
 
-def test_code_does_not_cross_as_an_argument(replay: Replay) -> None:
-    reference = "def f(g, x):\n    return g(x)\n"
-    for argument in ("eval", "getattr", "lambda x: x.upper()", "lambda x: __import__('os')"):
-        script = scripted(replay, f"def test_a():\n    r = f({argument}, '1')\n    assert r is not None\n", reference)
-        assert "test_a:0.0" not in script.story.sites
-    script = scripted(replay, "def test_a():\n    assert f(len, 'abc') == 3\n    assert f(lambda x: x * 2, 4) == 8\n", reference)
-    assert all(site.held for site in script.story.sites.values())
+@pytest.mark.parametrize("argument", ["eval", "getattr", "lambda x: x.upper()", "lambda x: __import__('os')"])
+def test_code_does_not_cross_as_an_argument(replay: Replay, argument: str) -> None:
+    text = f"def test_a():\n    r = f([], '0')\ndef test_b():\n    r = f({argument}, '1')\n    assert r is not None\n"
+    story = scripted(replay, text, CALLING).story
+    assert story.tests["test_b"].outcome == "failed"
+    assert [outcome for outcome in story.outcomes if not outcome.startswith('{"x":["TypeError"')] == []
+
+
+def test_listed_functions_and_plain_lambdas_cross(replay: Replay) -> None:
+    text = "def test_a():\n    assert f(len, 'abc') == 3\n    assert f(lambda x: x * 2, 4) == 8\n"
+    assert all(site.held for site in scripted(replay, text, CALLING).story.sites.values())

@@ -24,9 +24,9 @@ CASES = tuple(
         f'["l",{n}]',
         "approx",
         str(n),
-        ("len",) * (n % 2),
         (n / 8, n / 16),
-        ("[]",) * (n % 3),
+        (f"f({n})", "f(9)")[: 1 + n % 2],
+        mark=("", "110111111")[n % 2],
     )
     for n in range(8)
 )
@@ -64,9 +64,9 @@ def written(random: Random, right: set[Case]) -> tuple[WrittenTurn, ...]:
         cases = tuple(random.choices(CASES, k=random.randrange(4)))
         refusals: list[Refusal | None] = []
         for case in cases:
-            reason = "duplicate" if case.key in seen else "" if case in right else "reference"
+            reason = "duplicate" if case.identity in seen else "" if case in right else "reference"
             refusals.append(Refusal(case.name, case.source, reason, "why") if reason else None)
-            seen.add(case.key)
+            seen.add(case.identity)
         unread = (Refusal("turn", "assert f(((", "syntax"),) * random.randrange(2)
         turns.append(WrittenTurn(stage, cases, tuple(refusals), unread, random.randrange(2), "because"))
     return tuple(turns)

@@ -12,8 +12,8 @@ from selfplay.box.local import LocalBox
 from selfplay.errors import ProblemError
 from selfplay.game.problems import SETS, load_problems, validate_problem
 from selfplay.judging.judge import Job, Judge
+from selfplay.judging.references import subject_of
 from selfplay.match.bugs import Bug, load_bugs
-from selfplay.reading import problem_cases
 
 
 @pytest.fixture(scope="module")
@@ -32,8 +32,9 @@ def failed(judge: Judge, bugs: tuple[Bug, ...], programs: list[str], which: str)
     """For each bug whether its program fails one of the problem's tests."""
     jobs = []
     for bug, program in zip(bugs, programs, strict=True):
-        cases = [case for kind in which.split() for case in problem_cases(bug.problem, kind).cases]  # type: ignore[arg-type]
-        jobs.append(Job(bug.problem.entry_point, (program,), tuple(cases)))
+        cases = [case for kind in which.split() for case in judge.own_cases(bug.problem, kind)]  # type: ignore[arg-type]
+        subject = subject_of(bug.problem, everything=True)
+        jobs.append(Job(bug.problem.entry_point, (program,), tuple(cases), subject=subject))
     return [any(verdict != "passed" for verdict in matrix.verdicts[0]) for matrix in judge.matrices(jobs)]
 
 

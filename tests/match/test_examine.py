@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from selfplay.box.local import LocalBox
+from selfplay.cases.calls import call_text
 from selfplay.cases.case import Case
 from selfplay.cases.values import encode
 from selfplay.game.episode import TurnKey
@@ -16,6 +17,7 @@ from selfplay.game.players import Sampling, ScriptedPlayer
 from selfplay.game.problems import Problem
 from selfplay.game.prompts import Prompts
 from selfplay.game.rollout import Table, play
+from selfplay.judging.admission import ALL
 from selfplay.judging.judge import Judge
 from selfplay.judging.turns import MAX_CASES
 from selfplay.match.examine import examine
@@ -64,7 +66,8 @@ def test_a_misconception_is_killed_by_the_case_on_the_boundary_and_by_no_other(j
 
 def old(number: int, result: bool) -> Case:
     """A case of the bank."""
-    return Case("old", f"assert f({number}) == {result}", encode([number]), "==", encode(result))
+    call = call_text([number])
+    return Case("old", f"assert f({number}) == {result}", call, "==", encode(result), calls=(call,), mark=ALL)
 
 
 def test_a_replayed_case_is_sat_by_every_program_and_by_no_mutant(judge: Judge) -> None:
@@ -82,10 +85,33 @@ def test_a_replayed_case_that_a_suite_writes_again_is_the_suite_s(judge: Judge) 
 
 
 def test_a_replayed_case_that_a_suite_got_refused_counts_once(judge: Judge) -> None:
-    exam = examined(judge, {1: "assert f(3) == True", 2: "assert f(4) == False"}, replay=[old(4, False)])
-    assert [case.source for case in exam.replay] == ["assert f(4) == False"]
-    assert exam.well_formed[1].key == exam.replay[0].key
+    loose = examined(judge, {1: "assert f(4) != False"}).admitted
+    exam = examined(judge, {1: "assert f(4) == True", 2: "x = f(4)\nassert x != False"}, replay=loose)
+    assert [refusal.reason for refusal in exam.suites[0].turns[1].refused] == ["duplicate"]
+    assert exam.replay == loose
+    assert exam.well_formed[1].identity == exam.replay[0].identity
     assert len(exam.cases) == exam.own + 2
+
+
+def test_a_test_that_is_run_stands_in_the_matrix_like_any_other(judge: Judge) -> None:
+    exam = examined(judge, {1: "ns = [2, 3]\nassert [f(n) for n in ns] == [False, True]\nassert f(9) == True"})
+    assert [case.literal for case in exam.admitted] == [True, False]
+    assert exam.on(exam.programs[0], exam.admitted) == ("passed", "passed")
+    assert exam.on(exam.programs[1], exam.admitted) == ("passed", "failed")
+
+
+def test_a_run_test_that_the_reference_fails_is_another_than_the_right_one(judge: Judge) -> None:
+    exam = examined(judge, {1: "x = f(4)\nassert x == True", 2: "x = f(4)\nassert x == False"})
+    assert [turn.valid for turn in exam.suites[0].turns[:2]] == [(True,), (False,)]
+    assert exam.on(exam.programs[0], exam.well_formed) == ("passed", "failed")
+
+
+def test_what_is_said_twice_is_one_case_of_the_match(judge: Judge) -> None:
+    exam = examined(judge, {1: "assert f(4) == True", 2: "x = f(4)\nassert x == True", 3: "assert f(n=4) == True"})
+    first, run, spelled = exam.well_formed[0], *(exam.suites[0].turns[place].cases[0] for place in (1, 2))
+    assert len(exam.cases) == exam.own + 1
+    assert replace(run, name=first.name, source=first.source) == first
+    assert replace(spelled, name=first.name, source=first.source) == first
 
 
 def test_a_case_that_the_reference_fails_is_written_but_not_admitted(judge: Judge) -> None:

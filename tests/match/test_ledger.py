@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -42,6 +44,11 @@ TESTS = {
     3: "assert f(3) is True\nassert f(4) == False\nassert f(((",
     5: "no",
 }
+RUNS = {
+    2: "ns = [2, 3]\nassert [f(n) for n in ns] == [False, True]\nassert [f(n) for n in ns] == [True, True]",
+    3: "assert f(9) == True",
+    4: "def test_all():\n    found = {f(n) for n in (0, 8)}\n    assert True in found\n    assert len(found) == 2",
+}
 
 
 @pytest.fixture(scope="module")
@@ -53,10 +60,19 @@ def judge() -> Iterator[Judge]:
 @pytest.fixture(scope="module")
 def match(judge: Judge) -> Match:
     """A generator's step from stage 3 on, with a shared prefix, refused and unreadable tests, mutants and rewards."""
+    return played(judge, TESTS)
 
+
+@pytest.fixture(scope="module")
+def with_runs(judge: Judge) -> Match:
+    """The same with tests that are no literals."""
+    return played(judge, RUNS)
+
+
+def played(judge: Judge, tests: dict[int, str]) -> Match:
     def said(key: TurnKey) -> str:
         if key.role == "discriminator":
-            return TESTS.get(key.stage, "")
+            return tests.get(key.stage, "")
         return ("def f(n):\n    return n > 3", "I do not know.")[key.branch] if key.stage == 5 else "thinking"
 
     long = Sampling(max_tokens=4000)
@@ -70,6 +86,38 @@ def test_a_match_is_read_back_exactly(match: Match) -> None:
     again = from_json(json.loads(line))
     assert again == match
     assert json.dumps(to_json(again)) == line
+
+
+def test_tests_that_are_run_are_read_back_exactly_and_their_texts_written_once(with_runs: Match) -> None:
+    line = json.dumps(to_json(with_runs))
+    assert from_json(json.loads(line)) == with_runs
+    assert [text for text in RUNS.values() if "assert f(9)" not in text] == json.loads(line)["texts"]
+    assert sum(not case.literal for case in with_runs.cases) > len(json.loads(line)["texts"])
+    assert [case["text"] for case in json.loads(line)["cases"] if case["operator"] != "runs"] == [-1, -1, -1]
+
+
+def test_a_match_with_tests_that_are_run_is_scored_again_without_a_sandbox(
+    with_runs: Match, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("fork", "posix_spawn"):
+        monkeypatch.delattr(os, name)
+    monkeypatch.delattr(subprocess, "Popen")
+    for name in RULES:
+        rule = get_rule(name)
+        assert score([through_json(with_runs)], rule) == score([with_runs], rule)
+
+
+def test_a_record_of_the_schema_before_is_refused_with_what_to_do(match: Match) -> None:
+    told = "a record of schema 2, where 3 is read; use the version of selfplay that wrote it"
+    with pytest.raises(LedgerError, match=told):
+        from_json(to_json(match) | {"schema": 2})
+
+
+def test_a_case_that_names_a_text_that_is_not_there_is_refused(with_runs: Match) -> None:
+    record = to_json(with_runs)
+    record["texts"] = record["texts"][:-1]
+    with pytest.raises(LedgerError, match="a case names a text beyond the 1 that there are"):
+        from_json(record)
 
 
 def test_a_ledger_from_before_there_was_replay_is_read(match: Match) -> None:
@@ -222,7 +270,7 @@ def test_records_load_in_pandas_and_in_the_datasets_library(match: Match, tmp_pa
     assert loaded["train"].num_rows == 80
 
 
-@pytest.mark.parametrize("record", [{}, {"schema": 1}, {"schema": 3}, {"schema": 2}, {"schema": 2, "turns": [{}]}])
+@pytest.mark.parametrize("record", [{}, {"schema": 1}, {"schema": 4}, {"schema": 3}, {"schema": 3, "turns": [{}]}])
 def test_a_record_of_another_kind_is_refused(record: dict[str, Any]) -> None:
     with pytest.raises(LedgerError, match=r"schema|not the record"):
         from_json(record)

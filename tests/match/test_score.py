@@ -215,7 +215,7 @@ def test_outcomes_hold_each_case_as_often_as_it_was_written(match: Match) -> Non
         assert [len(turn.cases) for turn in outcome.turns] == [len(turn.cases) for turn in suite.turns]
         assert outcome.written == suite.written
         fresh = [case.fresh for case in outcome.cases]
-        assert sum(fresh) == len({case.key for case in suite.cases})
+        assert sum(fresh) == len({case.identity for case in suite.cases})
         assert all(case.fresh for case in outcome.cases if case.valid)
         assert all(1 <= case.shared <= len(match.suites) for case in outcome.cases)
 

@@ -40,7 +40,7 @@ def entrant(*programs: str, tests: str = "", stages: tuple[int, ...] = (1, 2, 3,
 
 
 def test_a_solution_carries_chain_code_tests_execution_and_costs(judge: Judge) -> None:
-    solution = Solver(entrant(RIGHT, tests="assert f(3) == True\nassert f(4) == f(4)"), judge=judge).solve(BIG)
+    solution = Solver(entrant(RIGHT, tests="assert f(3) == True\nassert f(4) != 7"), judge=judge).solve(BIG)
     assert solution.chain == {stage: f"thought {stage}" for stage in range(1, 5)}
     assert solution.code == RIGHT
     assert [(test.stage, test.verdict) for test in solution.tests] == [(5, "passed"), (5, None)]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -26,9 +29,9 @@ from selfplay.judging.judge import Judge
 from selfplay.match.entrant import Entrant
 from selfplay.match.ledger import to_json
 from selfplay.match.record import Match
-from selfplay.match.testbank import BankedSuite, build, collect, small
-from selfplay.match.testfile import Unspellable, module_name, spelled
-from selfplay.run.bankfile import export, matches_of, read_bank, write_bank
+from selfplay.match.testbank import BankedSuite, BankedTest, build, collect, small
+from selfplay.match.testfile import model_text, module_name, spelled
+from selfplay.run.bankfile import export, left_out, matches_of, read_bank, write_bank
 
 BIG = Problem(
     "big-1",
@@ -158,27 +161,156 @@ def test_a_run_s_ledger_is_collected_with_provenance(judge: Judge, tmp_path: Pat
             Case("t", "", encode([1]), "approx", encode(0.5), tolerance=(0.0, 1e-6)),
             "assert f(1) == pytest.approx(0.5, rel=0.0, abs=1e-06)",
         ),
-        (Case("t", "assert len(f(1)) == 2", encode([1]), "==", encode(2), view=("len",)), "assert len(f(1)) == 2"),
     ],
 )
 def test_a_case_is_spelled_as_one_line(case: Case, text: str) -> None:
     assert spelled(case, BIG) == text
 
 
-@pytest.mark.parametrize("source", ["assert len(f(n)) == 2", "x = f(1)\nassert len(x) == 2", "assert helper(f(1))"])
-def test_what_does_not_stand_by_itself_is_not_spelled(source: str) -> None:
-    with pytest.raises(Unspellable):
-        spelled(Case("t", source, encode([1]), "==", encode(2), view=("len",)), BIG)
+@pytest.mark.parametrize(
+    ("operator", "expected", "text"),
+    [
+        *((sign, 3, f"assert f(1) {sign} 3") for sign in ("==", "!=", "<", "<=", ">", ">=")),
+        ("in", (1, 2), "assert f(1) in (1, 2)"),
+        ("not_in", {1}, "assert f(1) not in {1}"),
+        ("is", None, "assert f(1) is None"),
+        ("is_not", True, "assert f(1) is not True"),
+        ("truthy", None, "assert f(1)"),
+        ("falsy", None, "assert not f(1)"),
+    ],
+)
+def test_every_comparison_is_spelled_from_data(operator: str, expected: object, text: str) -> None:
+    assert spelled(Case("t", "import os", encode([1]), operator, encode(expected)), BIG) == text
+
+
+NOT_DATA = [
+    Case("t", "assert len(f(1)) == 2", encode([1]), "==", encode(2), view=("len",)),
+    Case("t", "assert f(1) > f(2)", encode([1]), "satisfies", "[]", further=(encode([2]),)),
+    Case("t", "assert f(1) is 5", encode([1]), "is", encode(5)),
+    Case("t", "f(1)", encode([1]), "raises", '["Mine"]'),
+]
+FORGED = [
+    Case("t", "", encode([1]), "raises", json.dumps(["ValueError): __import__('os'); f(1) #"])),
+    *(Case("t", "", encode([1]), "raises", text) for text in ("5", "[]", "[[]]", "{}", "(")),
+    Case("t", "", encode({"": [], "n=f(1)) or __import__('os').system('x') #": 1}), "==", "1"),
+    Case("t", "", '["d",["",["l"]],["class",1]]', "==", "1"),
+    Case("t", "", '["d",[5,6]]', "==", "1"),
+    Case("t", "", "__import__('os')", "==", "1"),
+    Case("t", "", "[]", "==", "1"),
+    Case("t", "", "5", "==", "1"),
+    Case("t", "", encode([1]), "==", '["o","f(1)"]'),
+    Case("t", "", encode([1]), "== 1 or __import__('os') ==", "1"),
+    Case("t", "", encode([1]), "approx", "1", tolerance=(float("inf"), 0.0)),
+    Case("t", "", "a", "stdout", "b"),
+]
+
+
+@pytest.mark.parametrize("case", [*NOT_DATA, *FORGED])
+def test_what_data_do_not_say_is_not_spelled(case: Case) -> None:
+    assert spelled(case, BIG) is None
+
+
+@pytest.mark.parametrize(
+    "source", ["assert len(f(n)) == 2", "x = f(1)\nassert len(x) == 2", "assert helper(f(1))", "", "("]
+)
+def test_a_text_that_does_not_stand_by_itself_is_no_test(source: str) -> None:
+    assert model_text(Case("t", source, encode([1]), "==", encode(2), view=("len",)), "f") == ""
+
+
+def bank_of(*cases: Case, **fields: str) -> list[dict[str, Any]]:
+    """A bank of one function's cases, whose file says something else of each test than its data do."""
+    texts = [model_text(case, "f") if spelled(case, BIG) is None else "" for case in cases]
+    tests = tuple(
+        BankedTest("" if text else "import os; os.abort()", 1, (0,), "r", case, 2, text, case.name)
+        for case, text in zip(cases, texts, strict=True)
+    )
+    return [BankedSuite(BIG, tests, ("x",), 1, {}).as_json() | fields]
+
+
+def test_an_exported_test_is_written_from_data_whatever_the_file_says(tmp_path: Path) -> None:
+    bank = bank_of(Case("t", "assert f(1), __import__('os').abort()", encode([1]), "==", encode("\u202e'''\n")))
+    [file] = export(bank, "pytest", tmp_path)
+    assert "os" not in {node.id for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Name)}
+    assert "assert f(1) == \"\\u202e'''\\n\"" in file.read_text()
+    [file] = export(bank, "jsonl", tmp_path / "problems.jsonl")
+    assert "abort" not in file.read_text()
+
+
+@pytest.mark.parametrize("name", ['a"""\nimport os', "a\\", "'''", "{0}", "\ud800\u202e", "class", 'a"'])
+@pytest.mark.parametrize("texts", [False, True])
+def test_an_id_is_no_code(name: str, texts: bool, tmp_path: Path) -> None:
+    for file in export(
+        bank_of(NOT_DATA[0], Case("t", "", encode([1]), "==", "2"), id=name), "pytest", tmp_path, None, texts
+    ):
+        tree = ast.parse(file.read_text())
+        assert (ast.get_docstring(tree) or "").find(
+            f"Tests of {json.dumps(name)}".encode().decode("unicode_escape")
+        ) >= 0
+        assert all(
+            isinstance(each, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.Assign) for each in tree.body[1:]
+        )
+        assert "import os" not in [ast.unparse(each) for each in tree.body]
+
+
+@pytest.mark.parametrize("name", ["f; import os", "f\n", "", "class", "a.b"])
+def test_an_entry_point_that_is_no_name_is_refused(name: str, tmp_path: Path) -> None:
+    for form in ("pytest", "jsonl"):
+        with pytest.raises(BadInput, match=r"big-1: the entry point .* is no name"):
+            export(bank_of(NOT_DATA[0], entry_point=name), form, tmp_path)
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_model_s_text_is_written_where_it_is_asked_for_and_runs_in_the_sandbox(tmp_path: Path) -> None:
+    hostile = "assert [f(3), f(4).__class__.__name__] != [__import__('os').system('touch here')]"
+    bank = bank_of(
+        Case("a", "assert [f(3)] == [True]", encode([3]), "==", "true", view=("wrapped",)),
+        Case("b", hostile, encode([3]), "!=", "1", view=("hostile",)),
+        Case("c", "", encode([3]), "==", "true"),
+    )
+    assert left_out(bank) == 2
+    [plain] = export(bank, "pytest", tmp_path / "plain")
+    assert "[True]" not in plain.read_text()
+    same, own = export(bank, "pytest", tmp_path, None, True)
+    assert same.read_text() == plain.read_text()
+    assert own.read_text().startswith('"""A MODEL WROTE THE TESTS IN THIS FILE, AND RUNNING THE FILE RUNS THEM.\n')
+    assert "__import__" not in {node.id for node in ast.walk(ast.parse(own.read_text())) if isinstance(node, ast.Name)}
+    (tmp_path / "big_1.py").write_text(RIGHT)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", own.name]
+    ran = subprocess.run(
+        command, cwd=tmp_path, env=os.environ | {"PYTHONPATH": os.getcwd()}, capture_output=True, text=True
+    )
+    assert "1 failed, 1 passed" in ran.stdout  # the hostile one is refused
+    assert not (tmp_path / "here").exists()
+    (tmp_path / "big_1.py").write_text("def f(n):\n    return None")
+    ran = subprocess.run(
+        command, cwd=tmp_path, env=os.environ | {"PYTHONPATH": os.getcwd()}, capture_output=True, text=True
+    )
+    assert "2 failed" in ran.stdout
+
+
+def test_a_bank_of_texts_alone_says_which_flag_writes_them(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="none that are data; --with-model-text writes the 1"):
+        export(bank_of(NOT_DATA[0]), "pytest", tmp_path)
+    with pytest.raises(BadInput, match="a problem file holds data alone"):
+        export(bank_of(NOT_DATA[0]), "jsonl", tmp_path, None, True)
+    assert [file.name for file in export(bank_of(NOT_DATA[0]), "pytest", tmp_path, None, True)] == [
+        "test_big_1_by_a_model.py"
+    ]
 
 
 def test_modules_are_named_after_problems() -> None:
-    assert [module_name(name) for name in ("two_sum", "a-b/c", "3sum")] == ["two_sum", "a_b_c", "p_3sum"]
+    assert [module_name(name) for name in ("two_sum", "a-b/c", "3sum", "if")] == ["two_sum", "a_b_c", "p_3sum", "p_if"]
 
 
 def test_what_is_no_bank_is_refused(tmp_path: Path) -> None:
     (tmp_path / "bank.jsonl").write_text('{"id": "a"}')
     with pytest.raises(BadInput, match="line 1 is no suite of a bank"):
         read_bank(tmp_path / "bank.jsonl")
+    whole = bank_of(Case("t", "", encode([1]), "==", "1"))[0]
+    for broken in (whole | {"entry_point": 5}, whole | {"tests": [whole["tests"][0] | {"case": {"name": "t"}}]}):
+        (tmp_path / "bank.jsonl").write_text(json.dumps(broken))
+        with pytest.raises(BadInput, match="line 1 is no suite of a bank"):
+            read_bank(tmp_path / "bank.jsonl")
     with pytest.raises(BadInput, match=r"cannot be read .*bank build"):
         read_bank(tmp_path / "nowhere")
     with pytest.raises(BadInput, match="holds no tests"):

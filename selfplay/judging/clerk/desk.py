@@ -77,7 +77,8 @@ class Desk:
         self, problem: Problem, cases: Sequence[Case], refusals: Sequence[Refusal | None], beside: Beside
     ) -> Settled:
         """One suite's cases with their marks, and why those do not count that do not. Where they take too long together,
-        each is looked at by itself, and what is too costly alone is refused."""
+        what is too costly alone is refused, and the others are looked at together again; if none is, the later half is
+        refused: a case must know of those before it."""
         try:
             return self.clerk.do("admission", problem, tuple(cases), tuple(refusals), beside)
         except GaveUp as error:
@@ -85,12 +86,25 @@ class Desk:
                 return tuple(cases), tuple(
                     known or _costly(case, error) for case, known in zip(cases, refusals, strict=True)
                 )
-        found: Settled = (), ()
-        for case, known in zip(cases, refusals, strict=True):
-            own = replace(beside, ran=_only(beside.ran, [case]))
-            one, word = self.admission(problem, [case], [known], own)
-            found = found[0] + one, found[1] + word
-        return found
+            costly = [known or self._cost(problem, case, beside) for case, known in zip(cases, refusals, strict=True)]
+            if costly == list(refusals):
+                half = len(cases) // 2
+                costly[half:] = [
+                    known or _costly(case, error) for case, known in zip(cases[half:], refusals[half:], strict=True)
+                ]
+        cheap = [case for case, refusal in zip(cases, costly, strict=True) if refusal is None]
+        settled = self.admission(problem, cheap, [None] * len(cheap), replace(beside, ran=_only(beside.ran, cheap)))
+        told = iter(zip(*settled, strict=True))
+        rows = [(case, refusal) if refusal else next(told) for case, refusal in zip(cases, costly, strict=True)]
+        return tuple(case for case, _ in rows), tuple(refusal for _, refusal in rows)
+
+    def _cost(self, problem: Problem, case: Case, beside: Beside) -> Refusal | None:
+        """The refusal of a case that is too costly alone."""
+        try:
+            self.clerk.do("admission", problem, (case,), (None,), replace(beside, ran=_only(beside.ran, [case])))
+        except GaveUp as error:
+            return _costly(case, error)
+        return None
 
     def verdicts(self, cases: Sequence[Case], programs: Sequence[tuple[str, Ran]]) -> list[tuple[Row, bool]]:
         """For each program, given as its source and what it did, its verdict on each case and whether it may keep

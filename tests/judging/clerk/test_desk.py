@@ -8,11 +8,12 @@ import pytest
 
 from selfplay.box.task import Execution, Limits
 from selfplay.cases.case import Case
+from selfplay.cases.read import read_cases
 from selfplay.game.problems import Problem
+from selfplay.judging.admission import Beside
 from selfplay.judging.clerk.client import Clerk, GaveUp
 from selfplay.judging.clerk.desk import Desk
 from selfplay.judging.clerk.duties import DUTIES
-from selfplay.reading import read_cases
 
 PROBLEM = Problem("p", "", "f", "def f(n: int) -> int:", (), "def f(n): return n")
 
@@ -22,6 +23,15 @@ class Choosy(Clerk):
 
     def do(self, duty: str, *arguments: Any) -> Any:
         if "COSTLY" in repr(arguments):
+            raise GaveUp(f"{duty}: more than 5 CPU seconds")
+        return DUTIES[duty](*arguments)
+
+
+class Together(Clerk):
+    """A clerk that gives up on more than two cases at once."""
+
+    def do(self, duty: str, *arguments: Any) -> Any:
+        if duty == "admission" and len(arguments[1]) > 2:
             raise GaveUp(f"{duty}: more than 5 CPU seconds")
         return DUTIES[duty](*arguments)
 
@@ -52,19 +62,20 @@ def test_a_comparison_that_costs_too_much_fails_its_case_alone(desk: Desk) -> No
 
 
 def test_a_case_that_costs_admission_too_much_is_refused_alone(desk: Desk) -> None:
-    suites = [read_cases("assert f(1) == 1\nassert f(2) == 2", "f").cases, read_cases("assert f(1) == 1", "f").cases]
-    ran = {case.arguments: Execution("returned", "1") for case in suites[0]}
-    ran[suites[0][1].arguments] = Execution("returned", '"COSTLY"')
-    both, one = desk.admission(PROBLEM, suites, ran, Limits(), 0.5)
-    assert [refusal and refusal.reason for refusal in both.refusals] == [None, "budget"]
-    assert one.refusals == (None,)
+    """The others still know of one another: the last one says again what the first one says."""
+    cases = read_cases("assert f(1) == 1\nassert f(2) == 2\nassert f(3) == 1\nassert f(1) in [1]", "f").cases
+    ran = {case.arguments: Execution("returned", "1") for case in cases}
+    ran[cases[1].arguments] = Execution("returned", '"COSTLY"')
+    marked, refusals = desk.admission(PROBLEM, cases, [None] * 4, Beside(ran, {}, Limits()))
+    assert [refusal and refusal.reason for refusal in refusals] == [None, "budget", None, "duplicate"]
+    assert [case.mark for case in marked] == ["1" * 9, "", "1" * 9, "1" * 9]
 
 
 def test_a_file_of_tests_that_costs_too_much_is_one_refusal(desk: Desk) -> None:
     reading = desk.tests("assert f(1) == 'COSTLY'", "f")
     assert [refusal.reason for refusal in reading.refused] == ["budget"]
-    kept, refused = desk.screened(PROBLEM, read_cases("assert f(1) == 'COSTLY'", "f"))
-    assert (kept, [refusal.reason for refusal in refused]) == ((), ["budget"])
+    refused = desk.screened(PROBLEM, read_cases("assert f(1) == 'COSTLY'\nassert f(2) == 2", "f"))
+    assert [refusal and refusal.reason for refusal in refused] == ["budget", "budget"]
 
 
 def test_a_program_whose_text_cannot_be_told_may_keep_state(desk: Desk) -> None:
@@ -74,8 +85,21 @@ def test_a_program_whose_text_cannot_be_told_may_keep_state(desk: Desk) -> None:
     assert desk.called("COSTLY", "") == ()
 
 
+def test_cases_that_cost_too_much_together_lose_the_later_ones(desk: Desk) -> None:
+    cases = read_cases("assert f(1) == 1\nassert f(1) in [1]\nassert f(2) == 1\nassert f(3) == 1", "f").cases
+    ran = {case.arguments: Execution("returned", "1") for case in cases}
+    refusals = Desk(Together()).admission(PROBLEM, cases, [None] * 4, Beside(ran, {}, Limits()))[1]
+    assert [refusal and refusal.reason for refusal in refusals] == [None, "duplicate", "budget", "budget"]
+
+
 def test_a_case_is_named_in_its_refusal(desk: Desk) -> None:
     case = Case("test_f", "assert f(1) == 'COSTLY'", '["l",1]', "==", '"COSTLY"')
-    [admission] = desk.admission(PROBLEM, [(case,)], {case.arguments: Execution("raised")}, Limits(), 0.5)
-    assert admission.refusals[0]
-    assert (admission.refusals[0].name, admission.refusals[0].source) == (case.name, case.source)
+    beside = Beside({case.arguments: Execution("raised")}, {}, Limits())
+    [refusal] = desk.admission(PROBLEM, [case], [None], beside)[1]
+    assert refusal
+    assert (refusal.name, refusal.source) == (case.name, case.source)
+
+
+def test_outcomes_that_cost_too_much_are_not_alike_and_have_nothing_near(desk: Desk) -> None:
+    assert not desk.alike('{"v":"COSTLY"}', '{"v":"COSTLY"}')
+    assert set(desk.near('{"v":"COSTLY"}', "")) == {'{"v":"COSTLY"}'}

@@ -1,0 +1,284 @@
+"""What an attack on an earlier judge found, as a table: what must hold, and a suite that shows it.
+
+A row is a reference, a text of tests, right programs that must pass all that counts, wrong programs that must fail some of
+it, and how many cases count; or why they do not.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple
+
+import pytest
+
+from selfplay.box.task import Execution
+from selfplay.cases.case import Case
+from selfplay.cases.read import MAX_CASES, read_cases
+from selfplay.cases.values import encode
+from selfplay.judging.clerk import shared_desk
+from selfplay.judging.judge import Judge
+from tests.judging.court import asks, reasons, rows, settled
+
+
+class Row(NamedTuple):
+    reference: str
+    text: str
+    right: tuple[str, ...] = ()
+    wrong: tuple[str, ...] = ()
+    counts: int = 1
+
+
+COUNTS = "from collections import Counter\ndef f(text):\n    return Counter(text)\n"
+ORDERED = "from collections import OrderedDict\ndef f(xs):\n    return OrderedDict((x, len(x)) for x in sorted(xs))\n"
+SAME = "def f(xs):\n    return list(xs)\n"
+GROWING = "def f(d):\n    d['new'] = 1\n    return len(d)\n"
+SETS = "def f(xs):\n    return [{x, x + 1} for x in xs]\n"
+
+HOLDS = {
+    "counters are those of Python": Row(
+        COUNTS,
+        """
+from collections import Counter
+def test_a():
+    both = f("aab") | Counter("bb")
+    assert both == Counter("aabb") and f("a")["z"] == 0
+    assert f("aab") - Counter("a") == {"a": 1, "b": 1}
+    more = f("ab")
+    more.update("ab")
+    assert more == {"a": 2, "b": 2} and +Counter(a=0) == Counter()
+""",
+        ("def f(text):\n    from collections import Counter\n    return Counter(sorted(text))",),
+        ("from collections import Counter\ndef f(text):\n    return Counter(set(text))",),
+        3,
+    ),
+    "an operator in place changes the argument of a helper": Row(
+        "def f(x):\n    return {x, x * 2}\n",
+        """
+def gather(seen, x):
+    seen |= f(x)
+def test_a():
+    seen = set()
+    gather(seen, 1)
+    gather(seen, 3)
+    assert seen == {1, 2, 3, 6}
+""",
+        ("def f(x):\n    return {2 * x, x}",),
+        ("def f(x):\n    return {x}",),
+    ),
+    "a fixture is made once for whom it serves": Row(
+        SAME,
+        """
+import unittest, pytest
+made = []
+@pytest.fixture
+def one(): made.append(1); return f([len(made)])
+@pytest.fixture
+def two(one): return one
+@pytest.fixture(scope="module")
+def wide(): made.append("m"); return f(["m"])
+def test_one(one, two): assert one is two and len(one) == 1
+def test_wide(wide): wide.append(2); assert wide == ["m", 2]
+def test_wide_again(wide): assert wide == ["m", 2] and made.count("m") == 1
+class TestA:
+    seen = []
+    @classmethod
+    def setup_class(cls): cls.own = f([1])
+    def test_a(self): self.seen += f([1]); assert self.seen == [1]
+    def test_b(self): self.seen += self.own; assert self.seen == [1, 1]
+def setup_function(function): made.append(function.__name__)
+def test_set_up(): assert f(made[-1:]) == ["test_set_up"]
+""",
+        ("def f(xs):\n    return [x for x in xs]",),
+        ("def f(xs):\n    return list(xs) * 2",),
+        6,
+    ),
+    "assertCountEqual asks nothing of the order of sets": Row(
+        SETS,
+        """
+import unittest
+class TestA(unittest.TestCase):
+    def test_a(self):
+        self.assertCountEqual(f([1, 5, 9]), [{9, 10}, {1, 2}, {5, 6}])
+""",
+        ("def f(xs):\n    return [{x + 1, x} for x in reversed(xs)]",),
+        ("def f(xs):\n    return [{x} for x in xs]",),
+    ),
+    "a wrong order of an ordered dictionary fails": Row(
+        ORDERED,
+        """
+from collections import OrderedDict
+def test_a():
+    assert f(["b", "a"]) == OrderedDict([("a", 1), ("b", 1)])
+    assert str(f([])) == "OrderedDict()"
+""",
+        (),
+        ("from collections import OrderedDict\ndef f(xs):\n    return OrderedDict((x, 1) for x in xs)",),
+        2,
+    ),
+    "what is sorted by a key of a set has an order": Row(
+        "def f(xs):\n    return set(xs)\n",
+        "def test_a():\n    assert sorted(f(['ccc', 'a', 'bb']), key=len) == ['a', 'bb', 'ccc']\n"
+        "    assert max(f([-3, 2]), key=abs) == -3 and min(f([-3, 2]), key=lambda x: -x) == 2\n",
+        ("def f(xs):\n    return frozenset(reversed(xs))",),
+        ("def f(xs):\n    return set(xs[:1])",),
+        2,
+    ),
+    "a dictionary is unpacked to its keys": Row(
+        "def f(xs):\n    return {x: len(x) for x in xs}\n",
+        "def test_a():\n    a, b = f(['x', 'yy'])\n    assert (a, b) == ('x', 'yy')\n",
+        ("def f(xs):\n    return {x: 0 + len(x) for x in xs}",),
+        ("def f(xs):\n    return {x + x: len(x) for x in xs}",),
+    ),
+    "a list that changes while a loop goes over it is read as it is": Row(
+        SAME,
+        "def test_a():\n    xs = f([1, 2, 3, 4])\n    for x in xs:\n        if x % 2: xs.remove(x)\n    assert xs == [2, 4]\n"
+        "def test_b():\n    xs, n = f([1]), 0\n    for x in xs:\n        n += 1\n        if n < 4: xs.append(n)\n    assert n == 4\n",
+        ("def f(xs):\n    return sorted(xs)",),
+        ("def f(xs):\n    return xs[1:]",),
+        2,
+    ),
+    "keys that are kept grow with their dictionary": Row(
+        GROWING,
+        "def test_a():\n    d = {'a': 1}\n    keys = d.keys()\n    n = f(d)\n    assert (n, sorted(keys)) == (2, ['a', 'new'])\n",
+        ("def f(d):\n    d.update(new=1)\n    return len(d)",),
+        ("def f(d):\n    return len(d) + 1",),
+    ),
+    "what an iterator gives is asked": Row(
+        "def f(n):\n    for x in range(n):\n        yield x * x\n",
+        "def test_a():\n    assert list(f(3)) == [0, 1, 4]\n    assert next(f(1)) == 0 and sum(f(4)) == 14\n",
+        ("def f(n):\n    return (x ** 2 for x in range(n))", "def f(n):\n    return iter([x * x for x in range(n)])"),
+        ("def f(n):\n    return (x for x in range(n))",),
+        2,
+    ),
+    "values of the standard library are values": Row(
+        """
+from collections import deque
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+def f(n):
+    return [deque([n, 2]), Fraction(n, 3), Decimal("0.1") * n, date(2024, 1, n)]
+""",
+        """
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+def test_a():
+    assert list(f(1)[0]) == [1, 2]
+    assert f(2)[1] == Fraction(2, 3) and f(2)[1].denominator == 3
+    assert f(3)[2] == Decimal("0.3")
+    assert f(4)[3].isoformat() == "2024-01-04" and f(5)[3] > date(2024, 1, 4)
+""",
+        ("import collections, datetime, decimal, fractions\ndef f(n):\n    return [collections.deque((n, 2)), "
+         "fractions.Fraction(2 * n, 6), decimal.Decimal(n) / 10, datetime.date(2024, 1, n)]",),
+        ("from collections import deque\nfrom datetime import date\ndef f(n):\n    return [deque([n, 2]), n / 3, n / 10, date(2024, 1, 1)]",),
+        4,
+    ),
+    "a nested class of tests counts": Row(
+        SAME,
+        "class TestA:\n    class TestB:\n        def test_c(self):\n            assert f([1]) == [1]\n",
+        ("def f(xs):\n    return xs",),
+        ("def f(xs):\n    return 0",),
+    ),
+    "a program that is right at its first call only fails a test that runs": Row(
+        "def f(x):\n    return [x]\n",
+        "def test_a():\n    for n in range(3):\n        r = f(n)\n        assert r == [n]\n",
+        ("def f(x):\n    return list((x,))",),
+        ("def f(x, seen=[]):\n    seen.append(x)\n    return list(seen)", "s = []\ndef f(x):\n    s.append(x)\n    return s[:]"),
+        3,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOLDS)
+def test_what_must_hold(judge: Judge, name: str) -> None:
+    row = HOLDS[name]
+    problem = asks(row.reference)
+    [turn] = settled(judge, problem, row.text, trust=True)  # whether each proves enough is another question
+    assert reasons(turn) == [""] * row.counts
+    passing = rows(judge, problem, turn.admitted, row.reference, *row.right)
+    assert set(passing) == {("passed",) * row.counts}
+    assert all(set(found) != {"passed"} for found in rows(judge, problem, turn.admitted, *row.wrong))
+
+
+HEAD = "import pytest, unittest\nfrom pytest import approx\n"
+NESTED = "def f(x):\n    return [[x, 0.1 + 0.2], {x}]\n"
+NUMBER = "def f(x):\n    return x\n"
+REFUSED = {
+    "approx of nested lists": (NESTED, "def test_a():\n    assert f(1)[0] == approx([[1], 0.3])", "reference"),
+    "approx of a set": (NESTED, "def test_a():\n    assert f(1)[1] == approx({1})", "reference"),
+    "a distance below zero": (NUMBER, "def test_a():\n    assert abs(f(1) - 1) < 0", "reference"),
+    "a statement that always raises": (NUMBER, "def test_a():\n    x = f(1)\n    y = 1 / 0\n    assert x == 1", "reference"),
+    "an unordered sequence equals none": (
+        NESTED,
+        "class TestA(unittest.TestCase):\n    def test_a(self):\n        self.assertSequenceEqual(f(1)[1], [1])",
+        "reference",
+    ),
+    "assertAlmostEqual has no tolerance in lists": (
+        NESTED,
+        "class TestA(unittest.TestCase):\n    def test_a(self):\n        self.assertAlmostEqual(f(1)[0], [1, 0.3])",
+        "reference",
+    ),
+    "a defaultdict is no dict": (
+        "from collections import defaultdict\ndef f(x):\n    return defaultdict(int, {x: 1})\n",
+        "def test_a():\n    assert type(f(1)) is dict",
+        "reference",
+    ),
+    "a test that yields": (NUMBER, "def test_a():\n    assert f(1) == 1\n    yield f", "unreadable"),
+    "ten million cases": (NUMBER, "def test_a():\n    for n in range(10**7):\n        assert f(n) == n", "budget"),
+    "a package that is not there": (NUMBER, "import not_there\ndef test_a():\n    x = f(1)\n    assert x == not_there.y", "unreadable"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_does_not_count(judge: Judge, name: str) -> None:
+    reference, text, reason = REFUSED[name]
+    [turn] = settled(judge, asks(reference), HEAD + text)
+    assert set(reasons(turn)) == {reason}
+
+
+def test_a_case_shows_the_statement_that_is_judged(judge: Judge) -> None:
+    text = "def test_a():\n    x = f(2) # \r    assert x == 2\n    # assert f(9) == 3\n\x0c\nassert f(1) == 1 #\rassert f(3) == 3"
+    [turn] = settled(judge, asks(NUMBER), text)
+    assert {case.source for case in turn.cases} == {"assert f(1) == 1", "assert x == 2", "assert f(3) == 3"}
+    assert reasons(turn) == [""] * 3
+
+
+def test_a_literal_case_carries_no_message() -> None:
+    [case] = read_cases("assert f(1) == 3, print(open('x'))", "f").cases
+    assert case.source == "assert f(1) == 3"
+
+
+DRESSES = ["assert f(1) == 3", "assert f(1) == 3.0", "assert f(a=1) == 3", "assert f(1, 2) == 3", "assert f(1, b=2) == 3",
+           "assert 3 == f(b=2, a=1)", "def test_a():\n    x = f(1)\n    assert x == 3", "assert f(1) + 1 == 4"]  # fmt: skip
+
+
+def test_one_case_in_many_dresses_is_one(judge: Judge) -> None:
+    problem = asks("def f(a, b=2):\n    return a + b\n", signature="def f(a: int, b: int = 2) -> int:")
+    turns = settled(judge, problem, *DRESSES)
+    assert [reasons(turn) for turn in turns] == [[""]] * len(DRESSES)
+    assert len({case.identity for turn in turns for case in turn.admitted}) == 1
+    [together] = settled(judge, problem, "\n".join(DRESSES))
+    assert sorted(reasons(together)) == ["", *["duplicate"] * (len(DRESSES) - 1)]
+
+
+def test_facts_that_are_known_make_no_further_cases_through_relations(judge: Judge) -> None:
+    facts = "\n".join(f"assert f({n}) == {n}" for n in range(5))
+    relations = "\n".join(f"assert f({n}) < f({n + 1})" for n in range(4))
+    [turn] = settled(judge, asks(NUMBER), f"{facts}\n{relations}")
+    assert reasons(turn)[:5] == [""] * 5
+    assert set(reasons(turn)[5:]) <= {"duplicate", "weak"}
+
+
+def test_many_large_comparisons_fail_no_right_program_and_cost_little() -> None:
+    large = set(range(480))
+    cases = [Case(f"t{n}", "", f'["l",{n}]', "==", encode(large)) for n in range(60)]
+    ran = {case.arguments: Execution("returned", encode(frozenset(large))) for case in cases}
+    start = time.process_time()
+    assert shared_desk().verdicts(cases, [("", ran)])[0][0] == ("passed",) * 60
+    assert time.process_time() - start < 2
+
+
+def test_cases_beyond_the_limit_are_refused_and_not_cut() -> None:
+    reading = read_cases("\n".join(f"assert f({n}) == {n}" for n in range(MAX_CASES + 5)), "f")
+    assert (len(reading.cases), [refusal.reason for refusal in reading.refused]) == (MAX_CASES, ["too_many"])
