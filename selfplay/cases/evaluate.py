@@ -269,7 +269,7 @@ class Evaluator:
             return self._pay(bits) if bits <= _MAX_BITS else _raise("an integer that is too long")
         times = next((one for one in (a, b) if isinstance(one, int) and isinstance(sign, ast.Mult)), 1)
         text = next((one for one in (a, b) if isinstance(one, (str, bytes)) and isinstance(sign, ast.Mult)), None)
-        once = _weight([a, b], self.left) if text is None else len(text)  # what is repeated of a text is characters alone
+        once = _weight([a, b], self.left) if text is None else len(text)  # of a text, characters alone are repeated
         return self._pay(once * max(1, times))
 
 
