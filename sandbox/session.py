@@ -31,8 +31,12 @@ _PURE = (
 )  # fmt: skip
 
 
-def serve(source, entry_point, public, report, listen, output_bytes):
-    """Loads the program, tells its interface, performs what comes until nothing does. `public` None: every public name."""
+def serve(source, entry_point, public, objects, report, listen, output_bytes):
+    """Loads the program, tells its interface, performs what comes until nothing does. `public` None: every public name.
+
+    `objects` False: the reference gives data alone, so nothing that a program returns may answer for itself. A subclass of a
+    list is the list that it holds, and another instance is opaque.
+    """
     module = runner.new_module("solution")
     try:
         random.seed(_SEED)
@@ -42,7 +46,7 @@ def serve(source, entry_point, public, report, listen, output_bytes):
         return
     told = interface(module, entry_point, public)
     report(b"L", json.dumps(told).encode())
-    session = Session(module, frozenset(told) if public is None else frozenset(public), output_bytes)
+    session = Session(module, frozenset(told) if public is None else frozenset(public), output_bytes, objects)
     text = listen()
     while text is not None:
         report(b"V", session.perform(text.decode()).encode())
@@ -107,8 +111,9 @@ def _operators(kind):
 class Session:
     """A program at work: its module, and the instances that have crossed."""
 
-    def __init__(self, module, public, output_bytes):
+    def __init__(self, module, public, output_bytes, objects):
         self.module, self.public, self.output_bytes = module, public, output_bytes
+        self.encoder = Encoder if objects else codec.Encoder
         self.objects, self.handles = [], {}
         self.functions, self.objects_read = {}, []
         self.draws = "random" in sys.modules and hasattr(module, "random")
@@ -142,7 +147,7 @@ class Session:
         return told
 
     def _encoded(self, value):
-        return Encoder(self, self.output_bytes).text(value)
+        return self.encoder(self.output_bytes, self).text(value)
 
     def _raised(self, error):
         try:
@@ -152,7 +157,7 @@ class Session:
         told = f'{{"x":{runner.names_of(error).decode()},"m":{json.dumps(message)}'
         try:
             public = {name: value for name, value in vars(error).items() if not name.startswith("_")}
-            told += f',"a":{Encoder(self, _MESSAGE).text((error.args, public))}'
+            told += f',"a":{self.encoder(_MESSAGE, self).text((error.args, public))}'
         except BaseException:  # noqa: BLE001  # what is no data does not cross
             return told
         return told
@@ -269,7 +274,7 @@ _HANDED = {*_VIEWS, type(_operated), functools.partial}  # what else stays here,
 class Encoder(codec.Encoder):
     """Instances of the program's own classes cross as handles, whatever they derive from; its named tuples as data."""
 
-    def __init__(self, session, max_bytes):
+    def __init__(self, max_bytes, session):
         codec.Encoder.__init__(self, max_bytes, session)
         self.session = session
 

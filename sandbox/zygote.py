@@ -228,7 +228,7 @@ class Service:
         if order.kind == TESTS and self.warm:
             self.warm.run(source, entry_point, inputs, report, listen)
         elif order.kind == SESSION:
-            session.serve(source, entry_point, inputs, report, listen, order.output)
+            session.serve(source, entry_point, **inputs, report=report, listen=listen, output_bytes=order.output)
         else:
             runner.run_function(source, entry_point, inputs, report, order.output)
         return 0

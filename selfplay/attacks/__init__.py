@@ -31,8 +31,6 @@ from selfplay.attacks import (
     processes,
     resources,
     stdin,
-    styles,
-    unordered,
 )
 from selfplay.attacks.attack import Any_
 
@@ -50,11 +48,9 @@ ATTACKS: tuple[Any_, ...] = (
     *resources.ATTACKS,
     *cheats.ATTACKS,
     *dressed.ATTACKS,
-    *unordered.ATTACKS,
     *neighbours.ATTACKS,
     *floods.ATTACKS,
     *host.ATTACKS,
     *commands.ATTACKS,
     *controls.ATTACKS,
-    *styles.ATTACKS,
 )

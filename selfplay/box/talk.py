@@ -85,12 +85,19 @@ class Talker:
         budget: Budget,
         imports: tuple[str, ...] = (),
         beside: bool = False,
+        objects: bool = True,
     ) -> Child:
         """A child that is a program. The first thing it says is L and its interface, or N and why it does not load.
 
-        `beside`: while another program is at work.
+        `beside`: while another program is at work. `objects`: instances of its classes cross as handles.
         """
-        return Child(self, (imports, None, beside), _SESSION, [source, entry_point, public], budget)
+        return Child(
+            self,
+            (imports, None, beside),
+            _SESSION,
+            [source, entry_point, {"public": public, "objects": objects}],
+            budget,
+        )
 
     def zygote(self, key: Key) -> Zygote:
         """The zygote for some packages, for tests with a seed of hashes or for programs. Raises BoxUnavailable."""

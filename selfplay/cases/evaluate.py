@@ -34,6 +34,7 @@ _SIGNS: dict[str, Callable[[Any], Any]] = {"USub": operator.neg, "UAdd": operato
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {"Add": operator.add, "Sub": operator.sub, "Mult": operator.mul}
 _ARITHMETIC |= {"Div": operator.truediv, "Pow": operator.pow}
 _MAKERS: dict[str, Callable[[Any], Any]] = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}
+_NUMBERS = (int, float, complex)
 _SCATTERED = (str, bytes, float, bool, type(None))  # of which not many share a hash
 _FOREIGN = sys.stdlib_module_names | {"pytest", "_pytest"}
 
@@ -77,7 +78,7 @@ class Names:
             case ast.ImportFrom(module, aliases):
                 for alias in aliases:
                     self._import(alias.asname or alias.name, f"{module or ''}.{alias.name}")
-            case ast.alias():
+            case ast.Constant() | ast.expr_context() | ast.alias():
                 pass
             case _:
                 names = (getattr(node, field, None) for field in ("id", "attr", "name", "arg", "rest"))
@@ -167,9 +168,7 @@ class Evaluator:
         given = {name: self.value(node) for name, node in nodes.items()}
         expected = given.pop("expected")
         values = expected.values() if isinstance(expected, dict) else expected
-        if not all(
-            type(one) in (int, float, complex) for one in (values if isinstance(values, Collection) else [values])
-        ):
+        if not all(type(one) in _NUMBERS for one in (values if type(expected) in (list, tuple, dict) else [values])):
             raise NotLiteral("approx of what is no number")
         if len(given) + 1 != len(approx.args) + len(approx.keywords) or not given.keys() <= {"rel", "abs"}:
             raise NotLiteral("approx with other arguments")
@@ -206,7 +205,8 @@ class Evaluator:
         return call_text([self.value(one) for one in node.args], self._named(node.keywords))
 
     def _named(self, keywords: list[ast.keyword]) -> dict[str, Any]:
-        return {keyword.arg or _raise("unpacked keywords"): self.value(keyword.value) for keyword in keywords}
+        named = {keyword.arg or _raise("unpacked keywords"): self.value(keyword.value) for keyword in keywords}
+        return named if len(named) == len(keywords) else _raise("a keyword twice")
 
     # ---- values ----
 

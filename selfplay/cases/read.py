@@ -26,6 +26,7 @@ from selfplay.cases.values import MAX_BYTES
 from selfplay.game.problems import Problem, StdinTest
 
 MAX_TEXT = 1 << 20  # characters
+COMPILED = 1 << 16
 MAX_CASES = 1_024  # of one text
 MAX_SOURCE = 2_000  # characters of a case's source
 _WORDS = (
@@ -97,11 +98,13 @@ def _json_rows(text: str) -> str:
 
 
 def _parsed(text: str) -> list[ast.stmt]:
-    """The statements of a module. Raises what Python raises for a text that it would not compile."""
+    """The statements of a module. Raises what Python raises for a text that it would not compile; a long one is not tried,
+    since that takes the square of the number of constants that share a hash."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         tree = ast.parse(text)
-        compile(tree, "<tests>", "exec", dont_inherit=True)
+        if len(text) < COMPILED:
+            compile(tree, "<tests>", "exec", dont_inherit=True)
     return tree.body
 
 
@@ -117,12 +120,14 @@ def _salvaged(text: str, why: str, limit: int) -> tuple[list[ast.stmt], list[Ref
     lost: list[Refusal] = []
     for chunk in chunks:
         try:
-            kept += _parsed(chunk)
+            body = _parsed(chunk)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             lost.append(Refusal("assert", chunk[:MAX_SOURCE], "unreadable", why))
-    tests = [node for node in kept if isinstance(node, ast.Assert) or _is_bare_row(node)]
-    others = (node for node in kept if not isinstance(node, (ast.Import, ast.ImportFrom)))
-    return (kept, lost[:limit]) if tests and len(tests) == sum(1 for _ in others) else ([], [])
+            continue
+        if not all(isinstance(node, (ast.Assert, ast.Import, ast.ImportFrom)) or _is_bare_row(node) for node in body):
+            return [], []
+        kept += body
+    return (kept, lost[:limit]) if any(isinstance(node, (ast.Assert, ast.Expr)) for node in kept) else ([], [])
 
 
 class _Module:
@@ -133,7 +138,7 @@ class _Module:
         self.cases: list[Case] = []
         self.refused: list[Refusal] = []
         self.left_out = 0
-        copies = [node for node in body if _is_copy(node, entry_point)]
+        copies = {node for node in body if _is_copy(node, entry_point)}
         tests = {node.name for node in body if isinstance(node, _FUNCTIONS) and _is_test(node)}
         self.body = [node for node in body if node not in copies and not _is_harness(node, tests)]
         self.salvaged, self.has_changed = len(copies), len(self.body) < len(body)
@@ -161,16 +166,16 @@ class _Module:
             self.refused.append(Refusal("assert", "", "too_many", detail))
         return kept
 
-    def _check(self, body: Sequence[ast.stmt]) -> tuple[ast.FunctionDef | None, list[ast.stmt]]:
+    def _check(self, body: Sequence[ast.stmt]) -> tuple[ast.FunctionDef | None, set[ast.stmt]]:
         """HumanEval's `def check(candidate)`, and the statements `check(entry_point)`, where nothing else calls it."""
-        calls: list[ast.stmt] = []
+        calls: set[ast.stmt] = set()
         found: ast.FunctionDef | None = None
         for node in body:
             match node:
                 case ast.FunctionDef("check", ast.arguments([], [ast.arg("candidate")], None, [], [], None, [])):
                     found = node
                 case ast.Expr(ast.Call(ast.Name("check"), [ast.Name(name)], [])) if name == self.entry:
-                    calls.append(node)
+                    calls.add(node)
         mentions = (
             inner for node in body for inner in ast.walk(node) if isinstance(inner, ast.Name) and inner.id == "check"
         )
@@ -180,8 +185,8 @@ class _Module:
             or sum(1 for _ in mentions) != len(calls)
             or self.names.bound["check"] != 1
         ):
-            return None, []
-        return (None, []) if _yields(found) or "candidate" in Names(found.body).bound else (found, calls)
+            return None, set()
+        return (None, set()) if _yields(found) or "candidate" in Names(found.body).bound else (found, calls)
 
     # ---- literal assertions ----
 

@@ -107,6 +107,7 @@ class Replay:
         self, talker: Talker, desk: Desk, limits: Limits, seed: int = 0, cloud: Callable[..., Actor] | None = None
     ) -> None:
         self.talker, self.desk, self.limits, self.seed = talker, desk, limits, seed
+        self.spent = 0.0  # CPU seconds of the tests of the text that is at hand
         self.actor: Callable[..., Actor] = cloud or (lambda subject, source: Actor(self, subject, source))
 
     # ---- one run ----
@@ -144,6 +145,9 @@ class Replay:
                     raise Stopped("infra_error") from None
                 why = "its time" if end.ending.timed_out else "its process"
                 raise Unusable("budget", f"the tests use up {why}") from None
+            finally:
+                child.close()
+                self.spent += child.cpu_seconds
         return story, blob
 
     def _whole(self, run: Callable[[Sequence[str]], Story]) -> Story:
@@ -169,6 +173,7 @@ class Replay:
 
     def _script(self, subject: Subject, text: str, reference: Actor) -> Script:
         interface = reference.load()
+        self.spent = 0.0
         try:
             story, blob = self.story(text, interface, reference.ask, imports=subject.imports)
         except Stopped as stop:
@@ -210,9 +215,10 @@ class Replay:
         """Runs the text with the reference's outcomes changed, and notes what each site refuses."""
         marks: dict[str, list[str]] = {name: [] for name in script.story.sites}
         asked = frozenset(script.story.operations)
+        changed: dict[tuple[str, str], tuple[str, ...]] = {}
         for number in range(NEAR):
             follow = Follower(script, reference)
-            change = Changer(self.desk, f"{self.seed}", number)
+            change = Changer(self.desk, f"{self.seed}", number, changed)
             try:
                 story, _ = self.story(
                     script.text,
@@ -223,6 +229,8 @@ class Replay:
                 )
             except (Unusable, Stopped):  # a near outcome on which the tests never end is refused by all of them
                 story = Story()
+            if self.spent > TEXT_SECONDS:
+                raise Unusable("budget", f"to try what it refuses takes more than {TEXT_SECONDS:g} CPU seconds")
             asked &= frozenset(story.operations)
             for name, refused in marks.items():
                 refused.append("0" if name in story.sites and story.sites[name].held else "1")
@@ -235,6 +243,7 @@ class Replay:
         """The text before one program. Raises Stopped where the sandbox failed."""
         reference = Actor(self, subject, subject.reference or "", beside=True)
         with self.actor(subject, source) as program, reference:
+            program.objects = any('["h"' in outcome for outcome in script.story.outcomes)
             try:
                 interface = program.load()
             except NotLoaded as error:
@@ -294,6 +303,7 @@ class Actor:
     ) -> None:
         self.limits = limits or replay.limits
         self.replay, self.subject, self.source, self.beside = replay, subject, source, beside
+        self.objects = True  # whether instances cross as handles
         self.history: list[str] = []
         self._child: Child | None = None
         self._interface: Interface | None = None
@@ -302,7 +312,8 @@ class Actor:
         """Starts the program. Raises NotLoaded and Stopped."""
         budget = Budget.of(self.limits, 100)
         self._child = self.replay.talker.program(
-            self.source, self.subject.entry_point, self.subject.public, budget, self.subject.imports, self.beside
+            *(self.source, self.subject.entry_point, self.subject.public, budget),
+            *(self.subject.imports, self.beside, self.objects),
         )
         self.history = []
         said = self._said(None)
@@ -387,11 +398,13 @@ class Follower:
 class Changer:
     """Gives the near outcome of one number in place of the reference's. Handles and constants stay as they are."""
 
-    def __init__(self, desk: Desk, seed: str, number: int) -> None:
-        self.desk, self.seed, self.number = desk, seed, number
+    def __init__(self, desk: Desk, seed: str, number: int, known: dict[tuple[str, str], tuple[str, ...]]) -> None:
+        self.desk, self.seed, self.number, self.known = desk, seed, number, known
 
     def __call__(self, operation: str, outcome: str) -> str:
-        return self.desk.near(outcome, f"{self.seed}:{operation}")[self.number]
+        if (operation, outcome) not in self.known:
+            self.known[operation, outcome] = self.desk.near(outcome, f"{self.seed}:{operation}")
+        return self.known[operation, outcome][self.number]
 
 
 class Trial:

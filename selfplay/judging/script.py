@@ -16,7 +16,7 @@ from selfplay.cases.case import Verdict
 from selfplay.cases.literal import SHOWN, literal
 from selfplay.cases.outcome import outcome_of
 
-MAX_OPERATIONS = 3_000  # of one run of a text
+MAX_OPERATIONS = 2_000  # of one run of a text
 MAX_ASKED = 4 << 20  # characters of all its operations
 MAX_SITES = 10_000
 END = "end"

@@ -136,8 +136,8 @@ def test_the_bank_s_tests_are_replayed_to_the_generator_alone(replaying: Memory)
     assert all(not match.replayed for match in by_role["discriminator"])
     assert any(match.replayed for match in by_role["generator"])
     for match in by_role["generator"]:
-        keys = {test.case.key for test in bank[match.problem.id].tests}
-        assert {case.key for case in match.replay} == keys - {case.key for case in match.of_suites}
+        keys = {test.case.identity for test in bank[match.problem.id].tests}
+        assert {case.identity for case in match.replay} == keys - {case.identity for case in match.of_suites}
         assert all(None not in match.each(row, match.replay) for row in match.programs)
 
 
