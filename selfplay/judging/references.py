@@ -17,7 +17,7 @@ from selfplay.judging.admission import Beside, demanded
 from selfplay.judging.clerk import Desk
 from selfplay.judging.domain import domain_task
 from selfplay.judging.replay import Subject
-from selfplay.judging.state import UNSTEADY, story
+from selfplay.judging.state import UNSTEADY, story, turned
 from selfplay.judging.texts import Found, Texts
 from selfplay.judging.turns import Suite
 
