@@ -268,8 +268,10 @@ class Evaluator:
             bits = a.bit_length() * max(0, b) if isinstance(sign, ast.Pow) else a.bit_length() + b.bit_length()
             return self._pay(bits) if bits <= _MAX_BITS else _raise("an integer that is too long")
         times = next((one for one in (a, b) if isinstance(one, int) and isinstance(sign, ast.Mult)), 1)
-        text = next((one for one in (a, b) if isinstance(one, (str, bytes)) and isinstance(sign, ast.Mult)), None)
-        once = _weight([a, b], self.left) if text is None else len(text)  # of a text, characters alone are repeated
+        many = next((one for one in (a, b) if isinstance(one, (str, bytes, list, tuple))), None)
+        once = _weight([a, b], self.left)
+        if isinstance(sign, ast.Mult) and many is not None:  # what is repeated is characters, or items
+            once = len(many) if isinstance(many, (str, bytes)) else _weight(many, self.left)
         return self._pay(once * max(1, times))
 
 
