@@ -7,7 +7,6 @@ import datetime as dt
 import itertools
 import json
 import math
-import operator
 import time
 from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable
@@ -19,7 +18,6 @@ import pytest
 
 from selfplay.cases.equality import canonical, equal, hashable, truth
 from selfplay.cases.membership import member, positions
-from selfplay.cases.sorting import order
 from selfplay.cases.steps import Mismatch
 from selfplay.cases.values import encode, load
 
@@ -58,12 +56,6 @@ def ours(function: Callable[[], bool]) -> object:
 def test_equality_is_pythons_on_all_pairs() -> None:
     for a, b in itertools.product(VALUES, VALUES):
         assert equal(tree(a), tree(b)) == (a == b), (a, b)
-
-
-@pytest.mark.parametrize("test", [operator.lt, operator.le, operator.gt, operator.ge])
-def test_order_is_pythons_on_all_pairs(test: Callable[[Any, Any], bool]) -> None:
-    for a, b in itertools.product(VALUES, VALUES):
-        assert ours(lambda: order(tree(a), tree(b), test)) == python(lambda: test(a, b)), (a, b)  # noqa: B023
 
 
 def test_membership_is_pythons_where_python_does_not_raise() -> None:
@@ -290,17 +282,3 @@ def test_a_list_that_holds_one_in_the_order_of_a_set_is_found_nowhere_for_certai
     ):
         with pytest.raises(Mismatch):
             member(wanted, among)
-
-
-def test_sequences_are_ordered_in_one_pass_however_deep() -> None:
-    def deep(value: int) -> Any:
-        made: Any = value
-        for _ in range(97):
-            made = ["l", made]
-        return made
-
-    begin = time.process_time()
-    for number in range(2_000):
-        assert order(deep(number), deep(number + 1), operator.lt)
-        assert not order(deep(number), deep(number), operator.lt)
-    assert time.process_time() - begin < 10
