@@ -42,7 +42,7 @@ ATTACKS = (
         "a tolerance for the larger, all at once",
         "assert all(abs(a - b) < 10000 for a, b in zip(scales(1), [1e6, 6.0]))",
         SCALES,
-        0,
+        1,  # whoever is wrong by more fails it
     ),
     _dressed("a tolerance for the smaller as a condition", "assert abs(scales(1)[1] - 6.0) <= 10000", SCALES, 0),
     _dressed(

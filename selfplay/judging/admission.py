@@ -49,8 +49,10 @@ _HALF = NEAR // 2 + 1
 
 
 def is_weak(mark: str) -> bool:
-    """Whether a case with this mark accepts what differs in one place from the right outcome, or most of what is near."""
-    return bool(mark) and ("1" not in mark[_LEAVES:] or mark.count("1") < _HALF)
+    """Whether a case with this mark accepts what differs in one place from the right outcome, what is drawn at random, or
+    most of what is near. A list of outcomes to refuse that its author thought of does not hold what is drawn."""
+    drawn = mark[EACH:_LEAVES].count("1")
+    return bool(mark) and ("1" not in mark[_LEAVES:] or drawn < EACH - 1 or mark.count("1") < _HALF)
 
 
 # ---- before anything runs ----

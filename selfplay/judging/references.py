@@ -135,7 +135,8 @@ def subject_of(problem: Problem, everything: bool = False) -> Subject:
     """What a problem's tests may use: the public names that its text promises, or `everything` that the reference has."""
     told = [problem.description, problem.signature, *map(str, problem.baseline_tests), problem.entry_point]
     names = tuple(sorted(set(re.findall(r"[A-Za-z]\w*", " ".join(told)))))
-    return Subject(problem.entry_point, problem.reference_solution, problem.imports, None if everything else names)
+    public = None if everything else names
+    return Subject(problem.entry_point, problem.reference_solution, problem.imports, public, problem.signature)
 
 
 def _asked(suite: Suite) -> Iterator[str]:

@@ -37,6 +37,7 @@ from selfplay.judging.script import (
     Script,
     Site,
     Story,
+    call_name,
     frame_of,
     is_stateful,
 )
@@ -55,6 +56,7 @@ class Subject(NamedTuple):
     reference: str | None = None
     imports: tuple[str, ...] = ()
     public: tuple[str, ...] | None = None
+    signature: str = ""
 
 
 class Stopped(Exception):
@@ -229,7 +231,7 @@ class Replay:
         changed: dict[tuple[str, str], tuple[str, ...]] = {}
         for number in range(NEAR):
             follow = Follower(script, reference)
-            change = Changer(self.desk, f"{self.seed}", number, changed)
+            change = Changer(self.desk, f"{self.seed}", subject, number, changed)
             try:
                 story, _ = self.story(
                     script.text,
@@ -409,12 +411,15 @@ class Follower:
 class Changer:
     """Gives the near outcome of one number in place of the reference's. Handles and constants stay as they are."""
 
-    def __init__(self, desk: Desk, seed: str, number: int, known: dict[tuple[str, str], tuple[str, ...]]) -> None:
-        self.desk, self.seed, self.number, self.known = desk, seed, number, known
+    def __init__(
+        self, desk: Desk, seed: str, subject: Subject, number: int, known: dict[tuple[str, str], tuple[str, ...]]
+    ) -> None:
+        self.desk, self.seed, self.subject, self.number, self.known = desk, seed, subject, number, known
 
     def __call__(self, operation: str, outcome: str) -> str:
         if (operation, outcome) not in self.known:
-            self.known[operation, outcome] = self.desk.near(outcome, f"{self.seed}:{operation}")
+            name = call_name(operation, operation, self.subject.entry_point, self.subject.signature)
+            self.known[operation, outcome] = self.desk.near(outcome, f"{self.seed}:{name}")
         return self.known[operation, outcome][self.number]
 
 

@@ -12,9 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from selfplay.cases.calls import call_text, normal_call, placed_call
 from selfplay.cases.case import Verdict
 from selfplay.cases.literal import SHOWN, literal
 from selfplay.cases.outcome import outcome_of
+from selfplay.cases.values import rebuild
 
 MAX_OPERATIONS = 2_000  # of one run of a text, for a command line
 MAX_TRAINING = 300  # the same of a model's text in training, which may hold 64 cases
@@ -183,3 +185,16 @@ def outcome_said(outcome: str) -> str:
     if found.raised:
         return f"raised {found.raised[0]}" + (f": {found.message[:SHOWN]}" if found.message else "")
     return f"returned {literal(found.value, SHOWN)}"
+
+
+def call_name(operation: str, place: str, entry_point: str, signature: str) -> str:
+    """How a call is named where sameness is asked: a call of the entry point as literal cases name it."""
+    kind, *parts = json.loads(operation)
+    if kind == "call" and parts[0] == entry_point:
+        try:
+            positional, keywords = rebuild(parts[1]), rebuild(parts[2])
+            name = normal_call(call_text(positional, keywords), signature)
+            return name if place == operation else placed_call(name, place)
+        except (ValueError, TypeError):
+            return place
+    return place

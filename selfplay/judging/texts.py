@@ -9,7 +9,6 @@ Where programs run in the cloud, tests and references stay here, and a program g
 
 from __future__ import annotations
 
-import json
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -17,14 +16,13 @@ from functools import partial
 
 from selfplay.box.talk import Talker
 from selfplay.box.task import Box, Limits
-from selfplay.cases.calls import bare_call, call_of, call_text, is_call, normal_call, placed_call
+from selfplay.cases.calls import bare_call, call_of, is_call
 from selfplay.cases.case import Case, Refusal
-from selfplay.cases.values import rebuild
 from selfplay.judging.clerk import Desk
 from selfplay.judging.cloud import CloudActor, check_reach
 from selfplay.judging.domain import fits_annotations
 from selfplay.judging.replay import NotLoaded, Performance, Replay, Stopped, Subject, Unusable, places, told_alone
-from selfplay.judging.script import END, Script, Story, Told, outcome_said, raised, spelled
+from selfplay.judging.script import END, Script, Story, Told, call_name, outcome_said, raised, spelled
 
 Found = tuple[Case, Refusal | None]
 Demanded = Callable[[Sequence[str]], bool]
@@ -159,7 +157,7 @@ def _sites(story: Story) -> Iterator[tuple[str, str, str, str]]:
 def _cases(script: Script, subject: Subject, signature: str, demanded: Demanded | None) -> Iterator[Found]:
     story = script.story
     calls = [
-        _call(operation, place, subject.entry_point, signature)
+        call_name(operation, place, subject.entry_point, signature)
         for operation, place in zip(story.operations, places(story.operations, script.stateful), strict=True)
     ]
     odd = {
@@ -202,16 +200,3 @@ def _flaw(case: Case, script: Script, told: Told) -> Refusal | None:
     if not case.calls:
         return Refusal(case.name, case.source, "no_call", "it says nothing of what is under test")
     return None
-
-
-def _call(operation: str, place: str, entry_point: str, signature: str) -> str:
-    """How a call is named where sameness is asked: a call of the entry point as literal cases name it."""
-    kind, *parts = json.loads(operation)
-    if kind == "call" and parts[0] == entry_point:
-        try:
-            positional, keywords = rebuild(parts[1]), rebuild(parts[2])
-            name = normal_call(call_text(positional, keywords), signature)
-            return name if place == operation else placed_call(name, place)
-        except (ValueError, TypeError):
-            return place
-    return place
