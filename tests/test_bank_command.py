@@ -57,7 +57,7 @@ def test_a_bank_is_built_and_exported(elsewhere: Path, capsys: pytest.CaptureFix
 
 def test_a_model_s_text_is_left_out_in_a_sentence(elsewhere: Path, capsys: pytest.CaptureFixture[str]) -> None:
     texts = [
-        Case("t", "assert len(f([1])) == 1", encode([[1]]), "==", "1", ("len",)),
+        Case("t", "assert len(f([1])) == 1", "", "runs", "module:0.0", text="assert len(f([1])) == 1"),
         Case("u", "", encode([[]]), "==", "1"),
     ]
     tests = (BankedTest("", 1, (), "r", texts[0], 0, texts[0].source, "t"), BankedTest("", 1, (), "r", texts[1], 0))

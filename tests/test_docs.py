@@ -27,6 +27,7 @@ from selfplay.game.rewards.adversarial import VALIDITY_WEIGHT
 from selfplay.game.rollout import Table, play
 from selfplay.judging.execute import execute_tests
 from selfplay.judging.judge import Judge
+from selfplay.judging.replay import Subject
 from selfplay.learning.choice import card, choose, use
 from selfplay.learning.credit import Credit, CreditSettings, credit, taught
 from selfplay.learning.memory import GIB, plan
@@ -41,7 +42,6 @@ from selfplay.match.record import KILLS, Match, Row
 from selfplay.match.score import program_outcome, score, suite_outcomes
 from selfplay.mutation import operators
 from selfplay.mutation.bank import MutantBank
-from selfplay.reading.refusals import ADVICE, SENTENCES
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -274,7 +274,11 @@ def test_every_figure_of_an_evaluation_stands_in_the_glossary() -> None:
 
 
 def test_every_reason_of_a_refusal_stands_in_the_glossary() -> None:
-    assert {*ADVICE, *(reason for reason, _ in SENTENCES.values())} - explained() == set()
+    sources = [path.read_text(encoding="utf-8") for path in (ROOT / "selfplay").glob("[cj]*/**/*.py")]
+    slug = r'(?:Unusable\(\s*|(?:return|detail =) |\.source, |\.name, [\w.]+, )"([a-z_]+)"'
+    reasons = {reason for source in sources for reason in re.findall(slug + r',\s*(?:f?"|detail)', source)}
+    assert {"weak", "domain", "unstable", "budget", "no_jail"} <= reasons
+    assert reasons - explained() == set()
 
 
 def test_every_metric_is_computed_where_the_glossary_says() -> None:
@@ -334,3 +338,18 @@ def test_the_page_of_real_models_shows_the_memory_plan_as_it_is() -> None:
         told = [f"{size / GIB:.2f}" for size in sizes]
         told[2] += f", {made.use.rows}"
         assert [config.model.split("/")[1].removesuffix("-Instruct"), f"{machine.gib}", *told] == shown.split(" | ")
+
+
+def test_the_page_of_tests_says_which_run() -> None:
+    page = (DOCS / "tests.md").read_text(encoding="utf-8")
+    text, shown = re.findall(r"```python\n(.*?)```\n```\n(.*?)```", page, re.DOTALL)[0]
+    judge = Judge(LocalBox())
+    reference = "def f(xs):\n    return sorted(xs)\n"
+    try:
+        reading = judge.desk.tests(text, "f", "def f(xs):")
+        subject = Subject("f", reference)
+        sites = judge.texts.cases(subject, "def f(xs):", reading.rest)
+    finally:
+        judge.close()
+    kinds = [("literal", case) for case in reading.cases] + [("run", case) for case, refusal in sites if not refusal]
+    assert "".join(f"{kind} {case.name}: {' '.join(case.source.split())}\n" for kind, case in kinds) == shown

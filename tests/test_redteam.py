@@ -71,7 +71,6 @@ def test_a_victim_hit_a_moment_ago_is_noticed_and_replaced(monkeypatch: pytest.M
         "standard output",
         "network",
         "one case dressed",
-        "unordered results",
         "neighbours",
         "command line",
     ],

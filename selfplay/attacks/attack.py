@@ -40,7 +40,7 @@ EVENS = function(
     "evens",
     "numbers",
     "return [number for number in numbers if number % 2 == 0]",
-    "assert evens([1, 2, 3, 4]) == [2, 4]\nassert len(evens([2, 8, 5, 4, 6, 0])) == 5\n"
+    "assert evens([1, 2, 3, 4]) == [2, 4]\nassert list(evens([2, 8, 5, 4, 6, 0])) == [2, 8, 4, 6, 0]\n"
     "assert sorted(evens([8, 3, 6])) == [6, 8]",
 )
 SHOUT = function(

@@ -138,7 +138,7 @@ ATTACKS = (
         FAMILY,
         "import inspect\ndef test_add():\n    assert 'a + b' in open(__file__).read().split('def test')[0]\n"
         "    assert add(2, 3) == 5",
-        kills=True,
+        admits=1,  # the assertion behind it says something by itself
     ),
     Cheat(
         "the reference told apart by its code object",
@@ -161,17 +161,24 @@ ATTACKS = (
         "dependent on chance",
         FAMILY,
         "import random, os\ndef test_add():\n    assert add(2, 3) == (5 if random.random() < 2 else 6)",
+        admits=1,  # it says one thing whatever is drawn
     ),
     Cheat(
-        "dependent on the clock", FAMILY, "import time\ndef test_add():\n    assert add(2, 3) == 5 or time.time() < 0"
+        "dependent on the clock",
+        FAMILY,
+        "import time\ndef test_add():\n    assert add(2, 3) == 5 or time.time() < 0",
+        admits=1,
     ),
     Cheat(
         "dependent on the environment",
         FAMILY,
         "import os\ndef test_add():\n    assert add(2, 3) == (5 if os.environ else 5)",
+        admits=1,
     ),
-    Cheat("code run by the test", FAMILY, "exec('x = 5')\nassert add(2, 3) == eval('x')"),
-    Cheat("a file written by the test", FAMILY, "open('written-by-test', 'w').write('x')\nassert add(2, 3) == 5"),
+    Cheat("code run by the test", FAMILY, "exec('x = 5')\nassert add(2, 3) == eval('x')", admits=1),
+    Cheat(
+        "a file written by the test", FAMILY, "open('written-by-test', 'w').write('x')\nassert add(2, 3) == 5", admits=1
+    ),
     Cheat(
         "an import with side effects",
         FAMILY,
@@ -201,7 +208,7 @@ ATTACKS = (
         "def test_other():\n    pass",
         weak="pytest",
     ),
-    Cheat("identity of small integers", FAMILY, "assert add(2, 3) is 5"),
+    Cheat("identity of small integers", FAMILY, "assert add(2, 3) is 5", admits=1),
     Cheat("its text only begins right", FAMILY, "assert str(add(2, 3)).startswith('')\nassert '' in str(add(2, 3))"),
     Cheat("multiplied by nothing", FAMILY, "assert add(2, 3) * 0 == 0\nassert add(2, 3) % 1 == 0"),
 )

@@ -268,7 +268,9 @@ class Evaluator:
             bits = a.bit_length() * max(0, b) if isinstance(sign, ast.Pow) else a.bit_length() + b.bit_length()
             return self._pay(bits) if bits <= _MAX_BITS else _raise("an integer that is too long")
         times = next((one for one in (a, b) if isinstance(one, int) and isinstance(sign, ast.Mult)), 1)
-        return self._pay(_weight([a, b], self.left) * max(1, times))
+        text = next((one for one in (a, b) if isinstance(one, (str, bytes)) and isinstance(sign, ast.Mult)), None)
+        once = _weight([a, b], self.left) if text is None else len(text)  # of a text, characters alone are repeated
+        return self._pay(once * max(1, times))
 
 
 def _raise(what: str) -> Any:

@@ -29,7 +29,17 @@ from selfplay.box.talk import Budget, Child, Ended, Talker
 from selfplay.box.task import Limits
 from selfplay.cases.case import Verdict
 from selfplay.judging.clerk import Desk
-from selfplay.judging.script import Broken, Interface, Script, Site, Story, frame_of, is_stateful
+from selfplay.judging.script import (
+    MAX_OPERATIONS,
+    MAX_TRAINING,
+    Broken,
+    Interface,
+    Script,
+    Site,
+    Story,
+    frame_of,
+    is_stateful,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -114,10 +124,10 @@ class Replay:
 
     def story(
         self, text: str, interface: Interface, answer: Answer, *, hashes: int = 0, seed: int = 0,
-        skip: Sequence[str] = (), blob: str = "", imports: tuple[str, ...] = (),
+        skip: Sequence[str] = (), blob: str = "", imports: tuple[str, ...] = (), most: int = MAX_OPERATIONS,
     ) -> tuple[Story, str]:  # fmt: skip
         """One run of a text, and what preparing it came to. Raises Unusable where the text is at fault."""
-        story = Story()
+        story = Story(most=most)
         settings = {"skip": list(skip), "seed": seed, "prepared": blob}
         with self.talker.tests(text, interface, settings, TEST, hashes, imports) as child:
             try:
@@ -175,7 +185,8 @@ class Replay:
         interface = reference.load()
         self.spent = 0.0
         try:
-            story, blob = self.story(text, interface, reference.ask, imports=subject.imports)
+            most = MAX_OPERATIONS if subject.public is None else MAX_TRAINING
+            story, blob = self.story(text, interface, reference.ask, imports=subject.imports, most=most)
         except Stopped as stop:
             raise _unusable(stop.verdict) from None
         if story.refused:

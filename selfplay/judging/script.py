@@ -16,7 +16,8 @@ from selfplay.cases.case import Verdict
 from selfplay.cases.literal import SHOWN, literal
 from selfplay.cases.outcome import outcome_of
 
-MAX_OPERATIONS = 2_000  # of one run of a text
+MAX_OPERATIONS = 2_000  # of one run of a text, for a command line
+MAX_TRAINING = 300  # the same of a model's text in training, which may hold 64 cases
 MAX_ASKED = 4 << 20  # characters of all its operations
 MAX_SITES = 10_000
 END = "end"
@@ -61,6 +62,7 @@ class Story:
     sources: dict[int, str] = field(default_factory=dict)
     refused: str = ""
     running: str = "module"
+    most: int = MAX_OPERATIONS
     first: int = 0  # number of the first operation of the test that runs
 
     def verdicts(self) -> dict[str, bool]:
@@ -97,8 +99,8 @@ class Story:
     def ask(self, operation: str) -> None:
         """Enters an operation that is to be performed. Raises Broken past the budgets of a text."""
         self.operations.append(operation)
-        if len(self.operations) > MAX_OPERATIONS:
-            raise Broken(f"more than {MAX_OPERATIONS} calls of what is under test")
+        if len(self.operations) > self.most:
+            raise Broken(f"more than {self.most} calls of what is under test")
         if sum(map(len, self.operations[-1:])) > MAX_ASKED:
             raise Broken("arguments that are too large")
 

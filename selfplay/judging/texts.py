@@ -28,6 +28,7 @@ from selfplay.judging.script import END, Script, Story, Told, outcome_said, rais
 
 Found = tuple[Case, Refusal | None]
 Demanded = Callable[[Sequence[str]], bool]
+NO_PASS = "a skipped test and an expected failure are no pass"
 KEPT = 256  # scripts
 _SHOWN = 200  # characters of a text that stand for it where it is refused
 
@@ -98,12 +99,14 @@ class Texts:
 
     def _sites_of(self, subject: Subject, text: str, programs: Sequence[str]) -> list[Found]:
         """The sites that programs come to where there is no reference; nothing is known of what they prove."""
-        found: dict[str, Case] = {}
+        found: dict[str, Found] = {}
         for source in dict.fromkeys(programs):
             story = self._replay.alone(subject, text, source)
             for name, test, shown, said in _sites(story) if story else ():
-                found.setdefault(name, Case(shown, said or test, "", "runs", name, calls=(), text=text))
-        return [(case, None) for case in found.values()]
+                case = Case(shown, said or test, "", "runs", name, text=text)
+                skipped = story and story.tests.get(test, Told("", "")).outcome == "skipped"
+                found.setdefault(name, (case, Refusal(shown, test, "skipped", NO_PASS) if skipped else None))
+        return list(found.values())
 
     def verdicts(self, subject: Subject, text: str, source: str, why: str = "") -> Performance:
         """What a program does before a text, whatever happens. `why`: it does not load, as is known already."""
@@ -190,7 +193,7 @@ def _cases(script: Script, subject: Subject, signature: str, demanded: Demanded 
 def _flaw(case: Case, script: Script, told: Told) -> Refusal | None:
     site = script.story.sites[case.expected]
     if told.outcome == "skipped":
-        return Refusal(case.name, case.source, "skipped", "a skipped test and an expected failure are no pass")
+        return Refusal(case.name, case.source, "skipped", NO_PASS)
     if not site.held:
         why = site.why or told.why or "failed"
         return Refusal(case.name, case.source, "reference", f"the reference does not pass it: {why}")

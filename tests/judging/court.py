@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from selfplay.cases.case import Case
 from selfplay.game.problems import Problem
-from selfplay.judging.judge import Job, Judge, subject_of
+from selfplay.judging.judge import Job, Judge
+from selfplay.judging.references import subject_of
 from selfplay.judging.turns import WrittenTurn
 
 Row = tuple[str, ...]

@@ -132,14 +132,16 @@ def test_a():
     "a list that changes while a loop goes over it is read as it is": Row(
         SAME,
         "def test_a():\n    xs = f([1, 2, 3, 4])\n    for x in xs:\n        if x % 2: xs.remove(x)\n    assert xs == [2, 4]\n"
-        "def test_b():\n    xs, n = f([1]), 0\n    for x in xs:\n        n += 1\n        if n < 4: xs.append(n)\n    assert n == 4\n",
+        "def test_b():\n    xs, n = f([1]), 0\n    for x in xs:\n"
+        "        n += 1\n        if n < 4: xs.append(n)\n    assert n == 4\n",
         ("def f(xs):\n    return sorted(xs)",),
         ("def f(xs):\n    return xs[1:]",),
         2,
     ),
     "keys that are kept grow with their dictionary": Row(
         GROWING,
-        "def test_a():\n    d = {'a': 1}\n    keys = d.keys()\n    n = f(d)\n    assert (n, sorted(keys)) == (2, ['a', 'new'])\n",
+        "def test_a():\n    d = {'a': 1}\n    keys = d.keys()\n    n = f(d)\n"
+        "    assert (n, sorted(keys)) == (2, ['a', 'new'])\n",
         ("def f(d):\n    d.update(new=1)\n    return len(d)",),
         ("def f(d):\n    return len(d) + 1",),
     ),
@@ -171,7 +173,8 @@ def test_a():
 """,
         ("import collections, datetime, decimal, fractions\ndef f(n):\n    return [collections.deque((n, 2)), "
          "fractions.Fraction(2 * n, 6), decimal.Decimal(n) / 10, datetime.date(2024, 1, n)]",),
-        ("from collections import deque\nfrom datetime import date\ndef f(n):\n    return [deque([n, 2]), n / 3, n / 10, date(2024, 1, 1)]",),
+        ("from collections import deque\nfrom datetime import date\ndef f(n):\n"
+         "    return [deque([n, 2]), n / 3, n / 10, date(2024, 1, 1)]",),
         4,
     ),
     "a nested class of tests counts": Row(
@@ -184,7 +187,8 @@ def test_a():
         "def f(x):\n    return [x]\n",
         "def test_a():\n    for n in range(3):\n        r = f(n)\n        assert r == [n]\n",
         ("def f(x):\n    return list((x,))",),
-        ("def f(x, seen=[]):\n    seen.append(x)\n    return list(seen)", "s = []\ndef f(x):\n    s.append(x)\n    return s[:]"),
+        ("def f(x, seen=[]):\n    seen.append(x)\n    return list(seen)",
+        "s = []\ndef f(x):\n    s.append(x)\n    return s[:]"),
         3,
     ),
 }  # fmt: skip
@@ -226,7 +230,8 @@ REFUSED = {
     ),
     "a test that yields": (NUMBER, "def test_a():\n    assert f(1) == 1\n    yield f", "unreadable"),
     "ten million cases": (NUMBER, "def test_a():\n    for n in range(10**7):\n        assert f(n) == n", "budget"),
-    "a package that is not there": (NUMBER, "import not_there\ndef test_a():\n    x = f(1)\n    assert x == not_there.y", "unreadable"),
+    "a package that is not there": (NUMBER, "import not_there\ndef test_a():\n    x = f(1)\n    assert x == not_there.y",
+    "unreadable"),
 }  # fmt: skip
 
 
@@ -238,7 +243,8 @@ def test_what_does_not_count(judge: Judge, name: str) -> None:
 
 
 def test_a_case_shows_the_statement_that_is_judged(judge: Judge) -> None:
-    text = "def test_a():\n    x = f(2) # \r    assert x == 2\n    # assert f(9) == 3\n\x0c\nassert f(1) == 1 #\rassert f(3) == 3"
+    text = "def test_a():\n    x = f(2) # \r    assert x == 2\n    # assert f(9) == 3\n\x0c\n"
+    text += "assert f(1) == 1 #\rassert f(3) == 3"
     [turn] = settled(judge, asks(NUMBER), text)
     assert {case.source for case in turn.cases} == {"assert f(1) == 1", "assert x == 2", "assert f(3) == 3"}
     assert reasons(turn) == [""] * 3

@@ -16,7 +16,8 @@ NUMBERS = (
      "f(0) == False", "f(3) in (5, 6)", "f(3) in range(5, 9)", "f(3) not in [1, 2]", "abs(f(3) - 6) < 0.001",
      "abs(8 - f(4)) <= 0.01", "f(3) == pytest.approx(6)", "f(3) == pytest.approx(6.01, abs=0.02)", "f(3) is not None",
      "not f(4) == 7", "f(x=3) == 2 * 3", "f(10**20) == 2 * 10**20"],
-    ["x + 3", "2.0 * x", "2 * x + 0.01", "str(2 * x)", "[2 * x]", "None", "x or 'no'", "float('nan')", "1 / x", "True", "{6}", "bytes([6])"],
+    ["x + 3", "2.0 * x", "2 * x + 0.01", "str(2 * x)", "[2 * x]", "None", "x or 'no'", "float('nan')", "1 / x", "True",
+    "{6}", "bytes([6])"],
 )  # fmt: skip
 TEXTS = (
     ["f('ab') == 'abab'", "f('ab') < 'b'", "f('') == ''", "not f('')", "f('a') in ('aa', 'b')", "f('a') != b'aa'"],
@@ -38,7 +39,8 @@ TRUTHS = (
     ["x", "not x > 0", "None", "'yes' * (x > 0)", "bool(x)", "[x > 0]"],
 )
 ERRORS = (
-    ["pytest.raises(ZeroDivisionError): f(0)", "pytest.raises((KeyError, ArithmeticError)): f(0)", "pytest.raises(Exception): f(0)", "f(1) == 1"],
+    ["pytest.raises(ZeroDivisionError): f(0)", "pytest.raises((KeyError, ArithmeticError)): f(0)",
+    "pytest.raises(Exception): f(0)", "f(1) == 1"],
     ["x", "1 // x", "[1][x]", "{1: 1}[x]", "(_ for _ in ()).throw(KeyboardInterrupt)", "exit(0)"],
 )  # fmt: skip
 RESULTS |= {"set(x)": SETS, "x > 0": TRUTHS, "1 / x": ERRORS}

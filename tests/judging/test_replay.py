@@ -303,10 +303,11 @@ def test_a_text_that_never_ends_is_refused(replay: Replay) -> None:
 @pytest.mark.parametrize("end", ["import os\nos._exit(0)", "import os\nos.kill(os.getpid(), 9)", "x = [0] * 10**10"])
 def test_a_text_that_ends_its_process_is_refused(replay: Replay, end: str) -> None:
     lines = end.replace("\n", "\n    ")
-    with pytest.raises(Unusable):
+    try:
         script = scripted(replay, f"def test_a():\n    r = f([1])\n    assert r == [1]\n    {lines}\n")
-        assert script.story.tests["test_a"].outcome == "failed"  # memory: refused as an exception
-        raise Unusable("reference", "")
+    except Unusable:
+        return
+    assert script.story.tests["test_a"].outcome == "failed"  # memory: refused as an exception
 
 
 @pytest.mark.parametrize("argument", ["eval", "getattr", "lambda x: x.upper()", "lambda x: __import__('os')"])

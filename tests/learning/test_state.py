@@ -40,16 +40,18 @@ def opponent() -> Opponent:
 
 def bank() -> Bank:
     """Two suites as a run may find them, one for a program that reads standard input."""
-    case = Case("t", "assert f('\ud800') == 1", "x", "approx", "1", ("len",), (0.1, 0.0), ("y",))
+    case = Case("t", "assert f('\ud800') == 1", "x", "approx", "1", (0.1, 0.0), ("y",), mark="111111110")
+    text = "x = f('\ud800')\nassert x == 1"
+    run = Case("module", "assert x == 1", "", "runs", "module:0.0", calls=("y",), text=text, mark="111111111")
     function = Problem("p", "Say it.", "f", "def f(s: str) -> int:", ())
     program = Problem("q", "Say it.", "", "", (), kind="stdio")
     tests = (
-        BankedTest(case.source, 3, (0,), "runs/a", case, 4),
-        BankedTest({"input": "a", "output": "b"}, 1, (), "r", case, 0),
+        (BankedTest(case.source, 3, (0,), "runs/a", case, 4), BankedTest("", 3, (0,), "r", run, 5, text, run.name)),
+        (BankedTest({"input": "a", "output": "b"}, 1, (), "r", case, 0),),
     )
     return {
-        problem.id: BankedSuite(problem, (test,), ("wrong\ud800",), 7, {})
-        for problem, test in zip((function, program), tests, strict=True)
+        problem.id: BankedSuite(problem, own, ("wrong\ud800",), 7, {})
+        for problem, own in zip((function, program), tests, strict=True)
     }
 
 

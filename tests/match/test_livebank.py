@@ -25,7 +25,12 @@ FAILED: tuple[Verdict, ...] = ("passed", "failed", "error", "timeout")
 
 
 def case(number: int) -> Case:
-    return Case(f"t{number}", "", encode([number]), "==", encode(number))
+    """A literal case, or from 20 to 29 one that is run."""
+    calls = (encode([number]),)
+    if 20 <= number < 30:
+        text = f"x = f({number})\nassert x == {number}"
+        return Case("module", "assert x", "", "runs", "module:0.0", calls=calls, text=text, mark="111111111")
+    return Case(f"t{number}", "", encode([number]), "==", encode(number), calls=calls, mark="111111111")
 
 
 def group(step: int, numbers: Sequence[int], programs: Sequence[tuple[str, Sequence[Verdict]]]) -> Match:
@@ -76,6 +81,15 @@ def test_a_test_says_who_wrote_it_when_and_what_it_kills() -> None:
     assert (test.test, test.run, test.step, test.stage) == ("assert f(1) == 1", "runs/a", 4, 3)
     assert [bank["p"].programs[number] for number in test.kills] == ["a", "b"]
     assert replayed(bank) == {"p": (case(1),)}
+
+
+def test_a_test_that_is_run_goes_to_json_and_back_and_is_replayed_as_it_was() -> None:
+    bank = folded([group(4, [20, 1], [("a", ["failed", "error"])])])
+    told = {name: json.loads(json.dumps(suite.as_json())) for name, suite in bank.items()}
+    back = {name: suite_from_json(suite) for name, suite in told.items()}
+    assert replayed(back) == replayed(bank) == {"p": (case(20), case(1))}
+    assert back["p"].tests == bank["p"].tests
+    assert [test.text for test in back["p"].tests] == [case(20).text, ""]
 
 
 def test_what_killed_nothing_or_killed_by_time_alone_is_not_banked() -> None:

@@ -88,6 +88,22 @@ def test_nothing_runs_where_nothing_is_to_be_executed() -> None:
     assert [(test.stage, test.verdict) for test in solution.tests] == [(5, None)]
 
 
+def test_tests_that_have_to_be_run_are_shown_where_nothing_is_executed() -> None:
+    asked = replace(BIG, baseline_tests=("x = f(3)\nassert x == True",))
+    solution = Solver(entrant(RIGHT, tests="assert f(3) == True\ny = f(4)\nassert y"), execute=False).solve(asked)
+    assert [(test.stage, test.verdict) for test in solution.tests] == [(None, None), (5, None), (5, None)]
+    assert ["assert x" in solution.tests[0].source, "assert y" in solution.tests[2].source] == [True, True]
+    assert "y = f(4) assert y" in solution.text()
+
+
+def test_tests_that_are_run_decide_between_programs(judge: Judge) -> None:
+    tests = "ns = [2, 3]\nassert [f(n) for n in ns] == [False, True]"
+    solution = Solver(entrant(WRONG, RIGHT, tests=tests), 2, judge=judge).solve(replace(BIG, reference_solution=RIGHT))
+    assert solution.code == RIGHT
+    assert [test.verdict for test in solution.tests] == ["passed"]
+    assert "assert [f(n) for n in ns] == [False, True]" in solution.text()
+
+
 def test_programs_that_read_standard_input_are_solved(judge: Judge) -> None:
     asked = Problem("echo", "Print it.", "", "", (StdinTest("a\n", "a\n"),), kind="stdio")
     program = "```python\nprint(input())\n```"

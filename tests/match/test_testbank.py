@@ -30,7 +30,7 @@ from selfplay.match.entrant import Entrant
 from selfplay.match.ledger import to_json
 from selfplay.match.record import Match
 from selfplay.match.testbank import BankedSuite, BankedTest, build, collect, small
-from selfplay.match.testfile import model_text, module_name, spelled
+from selfplay.match.testfile import LONGEST, model_text, module_name, spelled
 from selfplay.run.bankfile import export, left_out, matches_of, read_bank, write_bank
 
 BIG = Problem(
@@ -183,9 +183,14 @@ def test_every_comparison_is_spelled_from_data(operator: str, expected: object, 
     assert spelled(Case("t", "import os", encode([1]), operator, encode(expected)), BIG) == text
 
 
+def run_case(text: str, name: str = "module") -> Case:
+    """An assertion that is run, by itself in its text."""
+    return Case(name, text, "", "runs", f"{name}:0.0", calls=(encode([1]),), text=text, mark="111111111")
+
+
 NOT_DATA = [
-    Case("t", "assert len(f(1)) == 2", encode([1]), "==", encode(2), view=("len",)),
-    Case("t", "assert f(1) > f(2)", encode([1]), "satisfies", "[]", further=(encode([2]),)),
+    run_case("assert len(f(1)) == 2"),
+    run_case("assert f(1) > f(2)"),
     Case("t", "assert f(1) is 5", encode([1]), "is", encode(5)),
     Case("t", "f(1)", encode([1]), "raises", '["Mine"]'),
 ]
@@ -210,16 +215,15 @@ def test_what_data_do_not_say_is_not_spelled(case: Case) -> None:
     assert spelled(case, BIG) is None
 
 
-@pytest.mark.parametrize(
-    "source", ["assert len(f(n)) == 2", "x = f(1)\nassert len(x) == 2", "assert helper(f(1))", "", "("]
-)
-def test_a_text_that_does_not_stand_by_itself_is_no_test(source: str) -> None:
-    assert model_text(Case("t", source, encode([1]), "==", encode(2), view=("len",)), "f") == ""
+def test_what_a_model_wrote_is_kept_where_it_has_to_be_run_and_is_not_too_long() -> None:
+    assert model_text(run_case("assert f(1) > f(2)")) == "assert f(1) > f(2)"
+    assert model_text(run_case("assert f(1) > f(2)  #" + "." * LONGEST)) == ""
+    assert model_text(Case("t", "assert f(1) == 2", encode([1]), "==", encode(2))) == ""
 
 
 def bank_of(*cases: Case, **fields: str) -> list[dict[str, Any]]:
     """A bank of one function's cases, whose file says something else of each test than its data do."""
-    texts = [model_text(case, "f") if spelled(case, BIG) is None else "" for case in cases]
+    texts = [model_text(case) if spelled(case, BIG) is None else "" for case in cases]
     tests = tuple(
         BankedTest("" if text else "import os; os.abort()", 1, (0,), "r", case, 2, text, case.name)
         for case, text in zip(cases, texts, strict=True)
@@ -263,8 +267,8 @@ def test_an_entry_point_that_is_no_name_is_refused(name: str, tmp_path: Path) ->
 def test_a_model_s_text_is_written_where_it_is_asked_for_and_runs_in_the_sandbox(tmp_path: Path) -> None:
     hostile = "assert [f(3), f(4).__class__.__name__] != [__import__('os').system('touch here')]"
     bank = bank_of(
-        Case("a", "assert [f(3)] == [True]", encode([3]), "==", "true", view=("wrapped",)),
-        Case("b", hostile, encode([3]), "!=", "1", view=("hostile",)),
+        run_case("assert [f(3)] == [True]", "a"),
+        run_case(hostile, "b"),
         Case("c", "", encode([3]), "==", "true"),
     )
     assert left_out(bank) == 2
@@ -279,13 +283,14 @@ def test_a_model_s_text_is_written_where_it_is_asked_for_and_runs_in_the_sandbox
     ran = subprocess.run(
         command, cwd=tmp_path, env=os.environ | {"PYTHONPATH": os.getcwd()}, capture_output=True, text=True
     )
-    assert "1 failed, 1 passed" in ran.stdout  # the hostile one is refused
+    assert "2 passed" in ran.stdout  # the hostile one runs, in the jail
     assert not (tmp_path / "here").exists()
     (tmp_path / "big_1.py").write_text("def f(n):\n    return None")
     ran = subprocess.run(
         command, cwd=tmp_path, env=os.environ | {"PYTHONPATH": os.getcwd()}, capture_output=True, text=True
     )
-    assert "2 failed" in ran.stdout
+    assert "1 failed, 1 passed" in ran.stdout
+    assert not (tmp_path / "here").exists()
 
 
 def test_a_bank_of_texts_alone_says_which_flag_writes_them(tmp_path: Path) -> None:
