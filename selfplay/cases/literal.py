@@ -99,6 +99,8 @@ def _scalar(tree: Tree) -> str:
             return repr(dt.timedelta(*parts))
         case "h":
             return f"<{parts[0]} {parts[1]}>"
+        case "e":
+            return f"<raises {parts[0]}>"
         case "u" | "y":
             return f"({parts[0]})" if tag == "y" else parts[0]
     return f"<{parts[0]}>"
