@@ -257,10 +257,17 @@ class Evaluator:
         if isinstance(a, int) and isinstance(b, int):
             bits = a.bit_length() * max(0, b) if isinstance(sign, ast.Pow) else a.bit_length() + b.bit_length()
             return self._pay(bits) if bits <= _MAX_BITS else _raise("an integer that is too long")
-        times = next((one for one in (a, b) if isinstance(one, int) and isinstance(sign, ast.Mult)), 1)
-        length = next((len(one) for one in (a, b) if isinstance(one, (str, bytes)) and times != 1), None)
-        once = _weight([a, b], self.left) if length is None else length  # of a text, characters alone are repeated
-        return self._pay(once * max(1, times))
+        if not isinstance(sign, ast.Mult):
+            return self._pay(_weight([a, b], self.left))
+        times, many = (a, b) if isinstance(a, int) else (b, a)  # what is repeated is characters, or items
+        once = (
+            len(many)
+            if isinstance(many, (str, bytes))
+            else _weight(many, self.left)
+            if type(many) in (list, tuple)
+            else 0
+        )
+        return self._pay(once * max(1, times)) if once else None
 
 
 def _raise(what: str) -> Any:

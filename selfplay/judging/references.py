@@ -17,7 +17,7 @@ from selfplay.judging.admission import Beside, demanded
 from selfplay.judging.clerk import Desk
 from selfplay.judging.domain import domain_task
 from selfplay.judging.replay import Subject
-from selfplay.judging.state import UNSTEADY, story
+from selfplay.judging.state import UNSTEADY, story, turned
 from selfplay.judging.texts import Found, Texts
 from selfplay.judging.turns import Suite
 
@@ -77,22 +77,22 @@ class References:
     ) -> dict[Problem, list[dict[str, Execution]]]:
         """By problem, for each suite what the reference did with each input of its literal cases."""
         tasks: dict[tuple[Problem, int], Task] = {}  # a process each: all suites of a problem, or one of them
-        turned: dict[tuple[Problem, int], Task] = {}
+        backwards: dict[tuple[Problem, int], Task] = {}
         for problem, suites in asked:
             if problem.entry_point and self.desk.keeps_state(problem.reference_solution or ""):
                 for place, suite in enumerate(suites):
                     tasks[problem, place] = _reference(problem, [suite], self.limits)
-                    turned[problem, place] = turned(tasks[problem, place])
+                    backwards[problem, place] = turned(tasks[problem, place])
             else:
                 tasks[problem, -1] = _reference(problem, suites, self.limits)
         done = dict(zip(tasks, self.run(list(tasks.values())), strict=True))
-        back = dict(zip(turned, self.run(list(turned.values())), strict=True))
+        back = dict(zip(backwards, self.run(list(backwards.values())), strict=True))
         found: dict[Problem, list[dict[str, Execution]]] = {problem: [] for problem, _ in asked}
         for problem, suites in asked:
             for place in range(len(suites)):
                 key = (problem, place) if (problem, place) in tasks else (problem, -1)
                 ran = dict(zip(tasks[key].inputs, done[key], strict=True))
-                other = dict(zip(turned[key].inputs, back[key], strict=True)) if key in turned else {}
+                other = dict(zip(backwards[key].inputs, back[key], strict=True)) if key in backwards else {}
                 found[problem].append({call: _steady(one, other.get(call)) for call, one in ran.items()})
         return found
 

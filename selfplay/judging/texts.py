@@ -125,7 +125,7 @@ class Texts:
     def shown(self, subject: Subject, case: Case, source: str) -> tuple[str, str]:
         """What a program did at a site and what the reference did, call by call, as text for people."""
         if subject.reference is None:
-            return "ran", "what the test asserts"
+            return "ran with it", "what the test asserts"
         script = self.script(subject, case.text)
         found = self.performance(subject, case.text, source)
         operations, outcomes = script.story.operations, script.story.outcomes

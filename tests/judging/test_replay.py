@@ -291,7 +291,7 @@ def test_a_test_that_swallows_its_questions_is_worth_nothing(replay: Replay) -> 
 
 
 def test_a_text_that_asks_without_end_is_refused(replay: Replay) -> None:
-    with pytest.raises(Unusable, match="more than|time"):
+    with pytest.raises(Unusable, match=r"more than|time"):
         scripted(replay, "def test_a():\n    for n in range(10**6):\n        assert f([n]) == [n]\n")
 
 

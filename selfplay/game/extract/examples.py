@@ -80,10 +80,20 @@ class Program:
     def without_examples(self) -> str:
         """The source without the lines of its examples."""
         examples = (part for part in self.parts if part.shows and not part.stays)
-        cut = [part for part in examples if not (part.binds | part.changes) & self.live]
+        cut = [part for part in examples if not (part.binds | self._reached(part.changes)) & self.live]
         dropped = {line for part in cut for line in range(part.first, part.last + 1)}
         lines = enumerate(self.source.split("\n"), 1)
         return "\n".join(line for number, line in lines if number not in dropped).strip("\n")
+
+    def _reached(self, names: Set[str]) -> set[str]:
+        """The names, and those whose values their values may be made of: a method of `k = K()` may change what K holds."""
+        found, waiting = set(names), list(names)
+        while waiting:
+            name = waiting.pop()
+            made_of = {other for part in self.parts if name in part.binds for other in (*part.holds, *part.runs)}
+            waiting += made_of - found
+            found |= made_of
+        return (found - self.imported - {self.entry_point}) | names
 
     def _describe(self, part: _Part, statement: ast.stmt) -> None:
         """Notes what the statement binds, changes and reads, and whether it shows something."""
