@@ -19,7 +19,7 @@ from selfplay.cases.check import check
 from selfplay.cases.read import read_cases
 from selfplay.cases.values import encode
 
-ROUNDS = int(os.environ.get("SELFPLAY_FUZZ", "1000"))
+ROUNDS = int(os.environ.get("SELFPLAY_FUZZ", "500"))
 Point = namedtuple("Point", ["x", "y"])
 SCALARS: list[Any] = [
     *(
