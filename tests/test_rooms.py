@@ -16,7 +16,6 @@ ROOMS = (
     "game",
     "box",
     "cases",
-    "reading",
     "judging",
     "mutation",
     "match",

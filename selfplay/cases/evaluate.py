@@ -36,6 +36,17 @@ _ARITHMETIC |= {"Div": operator.truediv, "Pow": operator.pow}
 _MAKERS: dict[str, Callable[[Any], Any]] = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}
 _NUMBERS = (int, float, complex)
 _SCATTERED = (str, bytes, float, bool, type(None))  # of which not many share a hash
+_NAMELESS = (
+    ast.expr_context,
+    ast.Constant,
+    ast.Compare,
+    ast.cmpop,
+    ast.Call,
+    ast.List,
+    ast.Tuple,
+    ast.Assert,
+    ast.alias,
+)
 _FOREIGN = sys.stdlib_module_names | {"pytest", "_pytest"}
 
 
@@ -59,7 +70,7 @@ class Names:
     def __init__(self, body: Iterable[ast.stmt]) -> None:
         self.bound, self.mentioned = Counter[str](), Counter[str]()
         self.imports, self.words = dict[str, str](), set[str]()
-        for node in (inner for statement in body for inner in ast.walk(statement)):
+        for node in (inner for statement in body for inner in ast.walk(statement) if not isinstance(inner, _NAMELESS)):
             match node:
                 case ast.Name(name, ast.Load()):
                     self.mentioned[name] += 1
@@ -68,11 +79,9 @@ class Names:
                 case ast.Import(aliases) | ast.ImportFrom(names=aliases):
                     for alias in aliases:
                         self._import(alias, "" if isinstance(node, ast.Import) else f"{node.module or ''}.")
-                case ast.Constant() | ast.expr_context() | ast.alias():
-                    pass
                 case _:
-                    names = (getattr(node, field, None) for field in ("id", "attr", "name", "arg", "rest"))
-                    self.bound.update(name for name in names if isinstance(name, str))
+                    names = [getattr(node, field, None) for field in ("id", "attr", "name", "arg", "rest")]
+                    self.bound.update([name for name in names if isinstance(name, str)])
         self.words |= self.mentioned.keys() | self.bound.keys()
 
     def _import(self, alias: ast.alias, module: str) -> None:

@@ -97,6 +97,8 @@ def _scalar(tree: Tree) -> str:
             return repr(_DATES[tag].fromisoformat(parts[0]))
         case "delta":
             return repr(dt.timedelta(*parts))
+        case "e":
+            return f"<raises {parts[0]}>"
         case "h":
             return f"<{parts[0]} {parts[1]}>"
         case "e":

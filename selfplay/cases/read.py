@@ -72,10 +72,11 @@ def read_cases(text: str, entry_point: str, signature: str = "", limit: int = MA
     module = _Module(body, entry_point, signature, limit, bool(rows))
     try:
         kept = module.read()
-        source = ast.unparse(ast.Module(kept, [])) if module.has_changed or lost else text
+        rest = text if _holds_tests(kept, entry_point) else ""
+        if rest and (module.has_changed or lost):
+            rest = ast.unparse(ast.Module(kept, []))
     except (ValueError, RecursionError):  # an integer, a formatted string, a nesting that cannot be written as source
         return Reading(rest=text)
-    rest = source if _holds_tests(kept, entry_point) else ""
     if not (module.cases or module.refused or lost or rest):
         return _unreadable(text, "no_test", "it holds no assertion and no test")
     return Reading(tuple(module.cases), (*module.refused, *lost), rest, module.salvaged)

@@ -176,8 +176,6 @@ def _is_scalar(tag: str, parts: list[Tree]) -> bool:
             return bool(_BYTES.fullmatch(text))
         case "r", [_, _, step]:
             return all(map(_is_integer, parts)) and step != 0 and (type(step) is int or int(step[1], 16) != 0)
-        case "e", [str(), str()]:
-            return True
         case "o" | "u" | "y", [str()]:
             return True
         case "h", [str(), int(place)]:

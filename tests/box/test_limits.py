@@ -135,7 +135,7 @@ def test_forged_names_of_exceptions_are_cut(kind: bytes, names: list[str]) -> No
     order = Order(Progress(0, Task("", "f", (NOTHING,))), [0])
     told = names if kind != b"N" else [names, "why"]
     order.reports = [b"L"] * (kind != b"N") + [kind + json.dumps(told).encode()]
-    [execution] = conclude(order, Ending(0, 0, 2, 0.0, 0.0))
+    [execution] = conclude(order, Ending(0, 0, 2, 0.0, 0.0), order.calls)
     assert execution.status == ("not_collected" if kind == b"N" else "raised")
     assert execution.exception == (tuple(name[:100] for name in names[:20]) if len(names) < 10**5 else ())
 

@@ -110,7 +110,7 @@ def test_memory_is_that_of_one_line_however_long_the_ledger(run: Path) -> None:
 def test_a_record_of_another_version_is_named_by_its_line(run: Path) -> None:
     with open(run / "episodes.jsonl", "a") as file:
         file.write(json.dumps(to_json(MATCHES[0]) | {"schema": 9}) + "\n")
-    with pytest.raises(LedgerError, match=r"line 2: a record of schema 9, where 2 is read; use the version"):
+    with pytest.raises(LedgerError, match=r"line 2: a record of schema 9, where 3 is read; use the version"):
         list(Ledger(Lines(run / "episodes.jsonl")))
 
 

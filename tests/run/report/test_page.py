@@ -89,7 +89,7 @@ def test_a_match_is_whole_in_the_page(run_folder: Path, match_record: dict[str, 
     group = json.loads(read(run_folder).data["m0"])
     assert group["problem"] == "big"
     assert "<script>window.harmed" in group["turns"][0][1]
-    assert group["programs"] == [".....F", "...F.F"]
+    assert group["programs"] == ["....F", "...FF"]
     assert [chain["reward"] for chain in group["chains"]] == [
         round(chain["reward"], 3) for chain in match_record["chains"]
     ]
