@@ -17,12 +17,12 @@ from typing import Any
 
 from selfplay.box.task import Execution
 from selfplay.cases.case import Case, Verdict
-from selfplay.cases.equality import EXACT, PAIRS, canonical, equal, items, items_of, near, range_key, tag_of, truth
+from selfplay.cases.equality import EXACT, PAIRS, SETS, canonical, equal, items, items_of, range_key, tag_of, truth
 from selfplay.cases.membership import member
 from selfplay.cases.steps import Mismatch, Steps
 from selfplay.cases.values import Tree, integer, load, number, rebuild
 
-__all__ = ["check", "equal", "holds", "is_same_text", "same_output"]
+__all__ = ["check", "holds", "is_same_text", "order", "same_output"]
 
 _STATUS: dict[str, Verdict] = {
     "timeout": "timeout",
@@ -94,19 +94,15 @@ def _is(a: Tree, b: Tree) -> bool:
 # ---- order ----
 
 
-def _ordered(test: Callable[[Any, Any], bool]) -> Callable[[Tree, Tree], bool]:
+def order(a: Tree, b: Tree, test: Callable[[Any, Any], bool]) -> bool:
     """Python's ordering: numbers, texts, bytes, sequences item by item, sets by inclusion; else Mismatch."""
-
-    def compare(a: Tree, b: Tree) -> bool:
-        deciding = _deciding(a, b)
-        if deciding is None:
-            return test(0, 0)
-        a, b = deciding
-        if tag_of(a) in _SETS and tag_of(b) in _SETS:
-            return _include(items(a), items(b), test)
-        return test(*_comparable(a, b))
-
-    return compare
+    deciding = _deciding(a, b)
+    if deciding is None:
+        return test(0, 0)
+    a, b = deciding
+    if tag_of(a) in SETS and tag_of(b) in SETS:
+        return _include(items(a), items(b), test)
+    return test(*_comparable(a, b))
 
 
 def _deciding(a: Tree, b: Tree) -> tuple[Tree, Tree] | None:
@@ -126,7 +122,6 @@ def _deciding(a: Tree, b: Tree) -> tuple[Tree, Tree] | None:
 
 
 _SEQUENCE = {"l": "l", "t": "t", "n": "t", "q": "q"}
-_SETS = ("s", "z")
 
 
 def _comparable(a: Tree, b: Tree) -> tuple[Any, Any]:
@@ -151,10 +146,6 @@ def _include(a: list[str], b: list[str], test: Callable[[Any, Any], bool]) -> bo
     return set(b) <= set(a) and (test(1, 1) or len(a) > len(b))
 
 
-_ORDERS: tuple[tuple[str, Callable[[Any, Any], bool]], ...] = (
-    *(("<", operator.lt), ("<=", operator.le)),
-    *((">", operator.gt), (">=", operator.ge)),
-)
 _OPERATORS: dict[str, Callable[[Tree, Tree], bool]] = {
     "==": equal,
     "!=": lambda a, b: not equal(a, b),
@@ -162,7 +153,10 @@ _OPERATORS: dict[str, Callable[[Tree, Tree], bool]] = {
     "is_not": lambda a, b: not _is(a, b),
     "in": member,
     "not_in": lambda a, b: not member(a, b),
-    **{name: _ordered(test) for name, test in _ORDERS},
+    "<": lambda a, b: order(a, b, operator.lt),
+    "<=": lambda a, b: order(a, b, operator.le),
+    ">": lambda a, b: order(a, b, operator.gt),
+    ">=": lambda a, b: order(a, b, operator.ge),
 }
 
 
@@ -197,7 +191,7 @@ def _sized(tree: Tree, length: int) -> list[Tree]:
         return [integer(item) for item in rebuild(tree)]
     if type(tree) is str or tag in ("b", "B"):
         return list(tree if type(tree) is str else rebuild(tree))
-    if tag in _SEQUENCE or (tag in _SETS and len(tree) <= 2):
+    if tag in _SEQUENCE or (tag in SETS and len(tree) <= 2):
         return items_of(tree)
     if tag in PAIRS:
         return [key for key, _ in tree[1:]]
@@ -243,6 +237,8 @@ def _same_token(got: str, want: str, tolerance: tuple[float, float]) -> bool:
     if got == want:
         return True
     try:
-        return near(float(got), float(want), *tolerance)
+        x, y = float(got), float(want)
     except ValueError:
         return False
+    relative, absolute = tolerance
+    return x == y or (math.isfinite(y) and abs(x - y) <= max(relative * abs(y), absolute))

@@ -6,13 +6,6 @@ nothing, numbers compare exactly, functions by their text. Sets and dictionaries
 per item, so the work is n log n in the size of the frame whatever the items hash to.
 
 Left out: a Decimal beyond 10**1000 or below 10**-1000 equals Decimals alone.
-
-Beside the trees of values.py there are those that only views and terms make, which no program can return:
-
-    list? tuple?     a list or tuple in the order of a set. That order is no one's to rely on: whether it equals a list
-                     of the same items is a Mismatch, as everything is that depends on it
-    keys items       views of a dictionary: they equal sets, and are ordered by inclusion
-    values iterator  equal to nothing
 """
 
 from __future__ import annotations
@@ -22,20 +15,15 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from decimal import Decimal
-from fractions import Fraction
 from itertools import zip_longest
-from math import isfinite, isinf, isnan, nan
+from math import isinf, isnan, nan
 from typing import Any, TypeVar
 
 from selfplay.cases.steps import Mismatch
 from selfplay.cases.values import Tree, number, rebuild, whole
 
-SETS = ("s", "z", "keys", "items")
-SHUFFLED = ("list?", "tuple?")
+SETS = ("s", "z")
 Item = TypeVar("Item")
-HOLDING = ("l", "t", *SETS, *SHUFFLED, "values", "iterator")  # tags that stand before the items themselves
-
-
 SEQUENCES = ("l", "t", "n", "q")
 PAIRS = ("d", "C", "O", "dd")
 EXACT = ("D", "F")
@@ -44,21 +32,17 @@ _BY_TEXT = ("date", "datetime", "time", "delta", "u", "y")
 _FIRST = {"n": 3, "q": 2}  # where the items of a sequence begin, if not at 1
 
 
-def equal(a: Tree, b: Tree, rel: float = 0.0, abs: float = 0.0) -> bool:
-    """Python's `==` on trees; with a tolerance, numbers may differ by max(rel * |b|, abs), inside sequences too."""
+def equal(a: Tree, b: Tree) -> bool:
+    """Python's `==` on trees."""
     if type(a) is not list or type(b) is not list:
-        if type(a) is type(b) and not (rel or abs):
-            return a == b
-        return _equal_scalar(a, b, rel, abs)
+        return a == b if type(a) is type(b) else _equal_scalar(a, b)
     tag, other = a[0], b[0]
     if tag in NOTHING or other in NOTHING:
         return False
-    if tag in SHUFFLED or other in SHUFFLED:
-        return _equal_shuffled(a, b) if tag in SHUFFLED else _equal_shuffled(b, a)
     if tag in SEQUENCES:
-        return _KIND.get(tag, tag) == _KIND.get(other, other) and _equal_items(items_of(a), items_of(b), rel, abs)
+        return _KIND.get(tag, tag) == _KIND.get(other, other) and _equal_items(items_of(a), items_of(b))
     if tag in PAIRS:
-        return other in PAIRS and _equal_dicts(a, b, rel, abs)
+        return other in PAIRS and _equal_dicts(a, b)
     if tag in SETS:
         return other in SETS and _equal_sets(a, b)
     if tag == "b" or tag == "B":
@@ -67,7 +51,7 @@ def equal(a: Tree, b: Tree, rel: float = 0.0, abs: float = 0.0) -> bool:
         return other == "r" and range_key(a) == range_key(b)
     if tag in _BY_TEXT:
         return tag == other and canonical(a) == canonical(b)
-    return _equal_scalar(a, b, rel, abs)
+    return _equal_scalar(a, b)
 
 
 _KIND = {"n": "t"}  # a named tuple is compared as a tuple
@@ -78,24 +62,17 @@ def items_of(tree: Tree) -> list[Tree]:
     return tree[_FIRST.get(tree[0], 1) :]
 
 
-def _equal_items(a: list[Tree], b: list[Tree], rel: float, abs: float) -> bool:
-    return len(a) == len(b) and all(equal(x, y, rel, abs) for x, y in zip(a, b, strict=True))
+def _equal_items(a: list[Tree], b: list[Tree]) -> bool:
+    return len(a) == len(b) and all(equal(x, y) for x, y in zip(a, b, strict=True))
 
 
-def _equal_shuffled(a: Tree, b: Tree) -> bool:
-    """False where no order of the items makes them equal; else the answer depends on the order."""
-    if len(a) == len(b) and b[0] in (a[0], a[0][0]) and sorted_texts(a) == sorted_texts(b):
-        raise Mismatch("the order of a set")
-    return False
-
-
-def _equal_scalar(a: Tree, b: Tree, rel: float, abs: float) -> bool:
+def _equal_scalar(a: Tree, b: Tree) -> bool:
     x, y = number(a), number(b)
     if x is None or y is None:
         if tag_of(a) in EXACT or tag_of(b) in EXACT:
             return _equal_exact(a, b)
         return x is y and type(a) is type(b) and type(a) is not list and a == b
-    return x == y or (bool(rel or abs) and near(x, y, rel, abs))
+    return x == y
 
 
 def _equal_exact(a: Tree, b: Tree) -> bool:
@@ -108,25 +85,6 @@ def _equal_exact(a: Tree, b: Tree) -> bool:
         return False
 
 
-def near(x: int | float | complex, y: int | float | complex, rel: float, abs: float) -> bool:
-    """|x - y| <= max(rel * |y|, abs), the rule of pytest.approx; infinities and NaN are near nothing but themselves."""
-    try:
-        distance, size = magnitude(x - y), magnitude(y)
-        return x == y or (isfinite(distance) and isfinite(size) and distance <= max(rel * size, abs))
-    except OverflowError:  # an integer beyond the floats
-        return not isinstance(x, complex) and not isinstance(y, complex) and _near_exactly(x, y, rel, abs)
-
-
-def _near_exactly(x: int | float, y: int | float, rel: float, abs: float) -> bool:
-    if (isinstance(x, float) and not isfinite(x)) or (isinstance(y, float) and not isfinite(y)):
-        return False
-    distance, size = magnitude(Fraction(x) - Fraction(y)), magnitude(Fraction(y))
-    return distance <= max(Fraction(rel) * size, Fraction(abs))
-
-
-magnitude = abs
-
-
 def _equal_sets(a: Tree, b: Tree) -> bool:
     if all(type(item) is int for item in a[1:]) and all(type(item) is int for item in b[1:]):
         return _each_once(sorted(a[1:])) == _each_once(sorted(b[1:]))
@@ -136,7 +94,7 @@ def _equal_sets(a: Tree, b: Tree) -> bool:
         return False
 
 
-def _equal_dicts(a: Tree, b: Tree, rel: float, abs: float) -> bool:
+def _equal_dicts(a: Tree, b: Tree) -> bool:
     left, right = entries(a), entries(b)
     if left is None or right is None:
         return False
@@ -145,7 +103,7 @@ def _equal_dicts(a: Tree, b: Tree, rel: float, abs: float) -> bool:
         return all(equal(counts.get(key, 0), others.get(key, 0)) for key in counts | others)
     if len(left) != len(right) or (a[0] == b[0] == "O" and _keys(a) != _keys(b)):
         return False
-    return all(k == m and equal(v, w, rel, abs) for (k, v), (m, w) in zip(left, right, strict=True))
+    return all(k == m and equal(v, w) for (k, v), (m, w) in zip(left, right, strict=True))
 
 
 def _keys(tree: Tree) -> list[str]:
@@ -166,12 +124,7 @@ def entries(tree: Tree) -> list[tuple[str, Tree]] | None:
 
 def items(tree: Tree) -> list[str]:
     """The canonical texts of a set's items, sorted, each once. Raises Mismatch for an item that equals nothing."""
-    return _each_once(sorted_texts(tree))
-
-
-def sorted_texts(tree: Tree) -> list[str]:
-    """The canonical texts of all items, sorted. Raises Mismatch for an item that equals nothing."""
-    return sorted(map(canonical, tree[1:]))
+    return _each_once(sorted(map(canonical, tree[1:])))
 
 
 def _each_once(ordered: list[Item]) -> list[Item]:
@@ -231,7 +184,7 @@ def _canonical_exact(tree: Tree) -> str:
     if isinstance(value, Decimal):
         if not value.is_finite():
             return _canonical_float(nan if value.is_nan() else float(value))
-        if value and magnitude(value.adjusted()) > 1_000:
+        if value and abs(value.adjusted()) > 1_000:
             digits = "".join(map(str, value.as_tuple().digits)).rstrip("0")
             return f"D{'-' * value.is_signed()}{digits}e{value.adjusted()}"
     top, bottom = value.as_integer_ratio()
@@ -296,7 +249,7 @@ def truth(tree: Tree) -> bool:
     return tag in ALWAYS or len(items_of(tree)) > 0
 
 
-ALWAYS = ("iterator", "g", "u", "y", "date", "datetime", "time")  # tags of what is always true
+ALWAYS = ("g", "u", "y", "date", "datetime", "time")  # tags of what is always true
 
 
 def hashable(tree: Tree) -> bool:
@@ -304,7 +257,7 @@ def hashable(tree: Tree) -> bool:
     tag = tag_of(tree)
     if tag in ("t", "n"):
         return all(map(hashable, items_of(tree)))
-    return tag not in ("l", "s", *PAIRS, "q", "B", "list?", "keys", "items")
+    return tag not in ("l", "s", *PAIRS, "q", "B")
 
 
 def tag_of(tree: Tree) -> str:

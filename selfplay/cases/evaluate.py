@@ -36,6 +36,17 @@ _ARITHMETIC |= {"Div": operator.truediv, "Pow": operator.pow}
 _MAKERS: dict[str, Callable[[Any], Any]] = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}
 _NUMBERS = (int, float, complex)
 _SCATTERED = (str, bytes, float, bool, type(None))  # of which not many share a hash
+_NAMELESS = (
+    ast.expr_context,
+    ast.Constant,
+    ast.Compare,
+    ast.cmpop,
+    ast.Call,
+    ast.List,
+    ast.Tuple,
+    ast.Assert,
+    ast.alias,
+)
 _FOREIGN = sys.stdlib_module_names | {"pytest", "_pytest"}
 
 
@@ -53,48 +64,40 @@ class Stated(NamedTuple):
 
 
 class Names:
-    """What the names of a text mean: how often it `bound` each, the arguments of calls among them, which it `mentioned`,
-    what it `imports`, by name its path, and all its `words`."""
+    """What the names of a text mean: how often it `bound` (as an argument, too) and `mentioned` each, what it `imports`, by
+    name its path, and all its `words`."""
 
     def __init__(self, body: Iterable[ast.stmt]) -> None:
-        self.bound: Counter[str] = Counter()
-        self.mentioned: set[str] = set()
-        self.imports: dict[str, str] = {}
-        self.words: set[str] = set()
-        for node in (inner for statement in body for inner in ast.walk(statement)):
-            self._enter(node)
-        self.words |= self.mentioned | self.bound.keys()
+        self.bound, self.mentioned = Counter[str](), Counter[str]()
+        self.imports, self.words = dict[str, str](), set[str]()
+        for node in (inner for statement in body for inner in ast.walk(statement) if not isinstance(inner, _NAMELESS)):
+            match node:
+                case ast.Name(name, ast.Load()):
+                    self.mentioned[name] += 1
+                case ast.Attribute(attr=str(name), ctx=ast.Load()) | ast.keyword(str(name)):
+                    self.words.add(name)
+                case ast.Import(aliases) | ast.ImportFrom(names=aliases):
+                    for alias in aliases:
+                        self._import(alias, "" if isinstance(node, ast.Import) else f"{node.module or ''}.")
+                case _:
+                    names = [getattr(node, field, None) for field in ("id", "attr", "name", "arg", "rest")]
+                    self.bound.update([name for name in names if isinstance(name, str)])
+        self.words |= self.mentioned.keys() | self.bound.keys()
 
-    def _enter(self, node: ast.AST) -> None:
-        match node:
-            case ast.Name(id=name, ctx=ast.Load()):
-                self.mentioned.add(name)
-            case ast.Attribute(attr=str(name), ctx=ast.Load()) | ast.keyword(arg=str(name)):
-                self.words.add(name)
-            case ast.Import(aliases):
-                for alias in aliases:
-                    top = alias.name.partition(".")[0]
-                    self._import(alias.asname or top, alias.name if alias.asname else top)
-            case ast.ImportFrom(module, aliases):
-                for alias in aliases:
-                    self._import(alias.asname or alias.name, f"{module or ''}.{alias.name}")
-            case ast.Constant() | ast.expr_context() | ast.alias():
-                pass
-            case _:
-                names = (getattr(node, field, None) for field in ("id", "attr", "name", "arg", "rest"))
-                self.bound.update(name for name in names if isinstance(name, str))
-
-    def _import(self, name: str, path: str) -> None:
+    def _import(self, alias: ast.alias, module: str) -> None:
+        path = module + alias.name
+        if not module and not alias.asname:
+            path = alias.name.partition(".")[0]
         self.words.update(path.split("."))
-        if self.imports.setdefault(name, path) != path:
-            self.bound[name] += 1
+        if self.imports.setdefault(alias.asname or path.removeprefix(module), path) != path:
+            self.bound[alias.asname or path.removeprefix(module)] += 1
 
     def path(self, node: ast.expr) -> str:
-        """The path of an imported name or of an attribute of a module. A text without imports may name pytest."""
+        """The path of what is called: an imported name, or an attribute of a module. A text without imports may name pytest."""
         match node:
-            case ast.Attribute(ast.Name(id=name), attr) if name not in self.bound:
+            case ast.Call(ast.Attribute(ast.Name(name), attr)) if name not in self.bound:
                 return f"{self.imports.get(name, name)}.{attr}"
-            case ast.Name(id=name) if name not in self.bound:
+            case ast.Call(ast.Name(name)) if name not in self.bound:
                 return self.imports.get(name, "")
         return ""
 
@@ -106,7 +109,7 @@ class Names:
         """Whether the text may give another meaning to the function under test."""
         path = self.imports.get(entry_point, f".{entry_point}")
         foreign = {one.partition(".")[0] for one in (path, self.imports.get("*", ""))} & _FOREIGN
-        return entry_point in self.bound or bool(foreign) or not path.endswith(f".{entry_point}")
+        return bool({entry_point, "*"} & self.bound.keys() or foreign) or not path.endswith(f".{entry_point}")
 
 
 class Evaluator:
@@ -131,12 +134,22 @@ class Evaluator:
 
     def _statement(self, node: ast.stmt) -> Stated:
         match node:
-            case ast.Assert(test=test):
+            case ast.Assert(test):
                 return self._condition(test)
-            case ast.With(items=[ast.withitem(ast.Call(of, [kinds], []), None)], body=[ast.Expr(call)]):
-                if self.names.path(of) == "pytest.raises":
-                    return Stated(self._call(call), "raises", json.dumps(self._exceptions(kinds)))
+            case ast.With([ast.withitem(ast.Call(_, [kinds], []) as guard, None)], [ast.Expr(call)]):
+                if self.names.path(guard) == "pytest.raises":
+                    found = {
+                        self._exception(kind) for kind in (kinds.elts if isinstance(kinds, ast.Tuple) else [kinds])
+                    }
+                    return Stated(self._call(call), "raises", json.dumps(sorted(found)))
         raise NotLiteral("no assertion of one call")
+
+    def _exception(self, kind: ast.expr) -> str:
+        name = kind.id if isinstance(kind, ast.Name) and self.names.is_builtin(kind.id) else ""
+        found = getattr(builtins, name, None)
+        if isinstance(found, type) and issubclass(found, BaseException):
+            return found.__name__
+        raise NotLiteral("no built-in exception")
 
     def _condition(self, test: ast.expr) -> Stated:
         match test:
@@ -150,10 +163,9 @@ class Evaluator:
     def _comparison(self, left: ast.expr, name: str, right: ast.expr) -> Stated:
         if not _calls(left, self.subjects) and name in _FLIPPED and _calls(right, {"abs", *self.subjects}):
             left, name, right = right, _FLIPPED[name], left
-        if name == "==" and isinstance(left, ast.Call) and self.names.path(left.func) == "pytest.approx":
-            left, right = right, left
-        if name == "==" and isinstance(right, ast.Call) and self.names.path(right.func) == "pytest.approx":
-            return self._approx(left, right)
+        for result, other in ((left, right), (right, left)) if name == "==" else ():
+            if isinstance(other, ast.Call) and self.names.path(other) == "pytest.approx":
+                return self._approx(result, other)
         if name in ("<", "<=") and _calls(left, {"abs"}) and self.names.is_builtin("abs"):
             return self._distance(left, name, right)
         arguments, expected = self._call(left), self.value(right)
@@ -163,14 +175,13 @@ class Evaluator:
 
     def _approx(self, left: ast.expr, approx: ast.Call) -> Stated:
         """`f(x) == pytest.approx(expected, rel, abs)`: an absolute tolerance alone switches the relative one off."""
-        nodes = dict(zip(("expected", "rel", "abs"), approx.args, strict=False))
-        nodes |= {keyword.arg or "": keyword.value for keyword in approx.keywords}
-        given = {name: self.value(node) for name, node in nodes.items()}
-        expected = given.pop("expected")
+        given = dict(zip(("expected", "rel", "abs"), map(self.value, approx.args), strict=False))
+        given |= self._named(approx.keywords)
+        expected = given["expected"]
         values = expected.values() if isinstance(expected, dict) else expected
         if not all(type(one) in _NUMBERS for one in (values if type(expected) in (list, tuple, dict) else [values])):
             raise NotLiteral("approx of what is no number")
-        if len(given) + 1 != len(approx.args) + len(approx.keywords) or not given.keys() <= {"rel", "abs"}:
+        if len(given) != len(approx.args) + len(approx.keywords) or not given.keys() <= {"expected", "rel", "abs"}:
             raise NotLiteral("approx with other arguments")
         rel, absolute = given.get("rel", 0.0 if "abs" in given else 1e-6), given.get("abs", 1e-12)
         return Stated(self._call(left), "approx", encode(expected), (_tolerance(rel), _tolerance(absolute)))
@@ -186,17 +197,6 @@ class Evaluator:
                     most = math.nextafter(most, 0) if name == "<" else most
                     return Stated(self._call(call), "approx", encode(expected), (0.0, most))
         raise NotLiteral("no distance from a number")
-
-    def _exceptions(self, kinds: ast.expr) -> list[str]:
-        """The names of built-in exceptions."""
-        names = [
-            node.id for node in (kinds.elts if isinstance(kinds, ast.Tuple) else [kinds]) if isinstance(node, ast.Name)
-        ]
-        found = [getattr(builtins, name, None) for name in names if self.names.is_builtin(name)]
-        known = {kind.__name__ for kind in found if isinstance(kind, type) and issubclass(kind, BaseException)}
-        if not known or len(found) != len(kinds.elts if isinstance(kinds, ast.Tuple) else [kinds]) or None in found:
-            raise NotLiteral("no built-in exception")
-        return sorted(known)
 
     def _call(self, node: ast.expr) -> str:
         """The arguments of a call of the function under test, as text (calls.py)."""
@@ -217,12 +217,11 @@ class Evaluator:
             case ast.Constant(value=value):
                 self._pay(_weight([value], self.left))
                 return value if not isinstance(value, int) or value.bit_length() <= _MAX_BITS else _raise("too long")
-            case ast.List(elts):
-                return [self.value(one) for one in elts]
-            case ast.Tuple(elts):
-                return tuple([self.value(one) for one in elts])
-            case ast.Set(elts):
-                return set(self._keys([self.value(one) for one in elts]))
+            case ast.List(elts) | ast.Tuple(elts) | ast.Set(elts):
+                items = [self.value(one) for one in elts]
+                if isinstance(node, ast.Set):
+                    return set(self._keys(items))
+                return items if isinstance(node, ast.List) else tuple(items)
             case ast.Dict(keys, values):
                 made = [self.value(key or _raise("an unpacked dictionary")) for key in keys]
                 return dict(zip(self._keys(made), [self.value(one) for one in values], strict=True))
@@ -237,20 +236,20 @@ class Evaluator:
         raise NotLiteral("no literal")
 
     def _made(self, name: str, given: list[Any], named: dict[str, Any]) -> Any:
+        of = given[0] if given else ()
         if name == "dict" and len(given) < 2:
-            pairs = [*given[0].items()] if given and isinstance(given[0], dict) else self._made("list", given, {})
+            pairs = [*of.items()] if isinstance(of, dict) else self._made("list", given, {})
             return dict(zip(self._keys([key for key, _ in pairs]), [value for _, value in pairs], strict=True), **named)
         if name == "range" and not named:
             return range(*given)
-        if name == "float" and not named and not (given and isinstance(given[0], str) and len(given[0]) > 100):
+        if name == "float" and not named and not (isinstance(of, str) and len(of) > 100):
             return float(*given)
         if name not in _MAKERS or named or len(given) > 1:
             raise NotLiteral("another call")
-        items = given[0] if given else ()
-        self._pay(_PART * len(items))
-        if name in ("list", "tuple"):
-            return _MAKERS[name](items if not isinstance(items, (set, frozenset)) else _raise("the order of a set"))
-        return _MAKERS[name](self._keys([*items]))
+        self._pay(_PART * len(of))
+        if name in ("set", "frozenset"):
+            return _MAKERS[name](self._keys([*of]))
+        return _MAKERS[name](of if not isinstance(of, (set, frozenset)) else _raise("the order of a set"))
 
     def _keys(self, keys: list[Any]) -> list[Any]:
         """What is to be hashed, paid for."""
@@ -267,12 +266,17 @@ class Evaluator:
         if isinstance(a, int) and isinstance(b, int):
             bits = a.bit_length() * max(0, b) if isinstance(sign, ast.Pow) else a.bit_length() + b.bit_length()
             return self._pay(bits) if bits <= _MAX_BITS else _raise("an integer that is too long")
-        times = next((one for one in (a, b) if isinstance(one, int) and isinstance(sign, ast.Mult)), 1)
-        many = next((one for one in (a, b) if isinstance(one, (str, bytes, list, tuple))), None)
-        once = _weight([a, b], self.left)
-        if isinstance(sign, ast.Mult) and many is not None:  # what is repeated is characters, or items
-            once = len(many) if isinstance(many, (str, bytes)) else _weight(many, self.left)
-        return self._pay(once * max(1, times))
+        if not isinstance(sign, ast.Mult):
+            return self._pay(_weight([a, b], self.left))
+        times, many = (a, b) if isinstance(a, int) else (b, a)  # what is repeated is characters, or items
+        once = (
+            len(many)
+            if isinstance(many, (str, bytes))
+            else _weight(many, self.left)
+            if type(many) in (list, tuple)
+            else 0
+        )
+        return self._pay(once * max(1, times)) if once else None
 
 
 def _raise(what: str) -> Any:

@@ -1,23 +1,23 @@
-"""Python's `in` on trees, and where in a sequence something stands (equality.py says what equals what)."""
+"""Python's `in` on trees (equality.py says what equals what)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from selfplay.cases.equality import EXACT, HOLDING, SHUFFLED, canonical, equal, hashable, sorted_texts, tag_of
+from selfplay.cases.equality import EXACT, SETS, canonical, equal, hashable, tag_of
 from selfplay.cases.steps import Mismatch
 from selfplay.cases.values import Tree, number, whole
 
 
 def member(a: Tree, b: Tree) -> bool:
-    """Python's `a in b`; raises Mismatch where `b` holds nothing. One pass over both."""
+    """Python's `a in b`, of what a literal can be; raises Mismatch where `b` holds nothing. One pass over both."""
     if type(b) is str and type(a) is str:
         return a in b
     tag = tag_of(b)
-    if tag in HOLDING or tag == "d":
-        if tag in ("s", "z", "d", "keys") and not (hashable(a) or (tag_of(a) == "s" and tag in ("s", "z"))):
+    if tag in ("l", "t", *SETS, "d"):
+        if tag in (*SETS, "d") and not (hashable(a) or (tag_of(a) == "s" and tag in SETS)):
             raise Mismatch("not hashable")
-        return bool(positions(a, [key for key, _ in b[1:]] if tag == "d" else b[1:]))
+        return _is_among(a, [key for key, _ in b[1:]] if tag == "d" else b[1:])
     if tag == "r":
         return _in_range(a, b)
     if tag in ("b", "B"):
@@ -25,41 +25,22 @@ def member(a: Tree, b: Tree) -> bool:
     raise Mismatch("not a container")
 
 
-def positions(wanted: Tree, among: Sequence[Tree]) -> list[int]:
-    """Where in `among` something equals `wanted`, which is looked through once however long `among` is."""
+def _is_among(wanted: Tree, items: Sequence[Tree]) -> bool:
+    """Whether one of the items equals `wanted`, which is looked through once however many there are."""
     if type(wanted) is not list:
-        return [position for position, item in enumerate(among) if equal(wanted, item)]
-    if wanted[0] in SHUFFLED:
-        return _positions_of_shuffled(wanted, among)
+        return any(equal(wanted, item) for item in items)
     try:
         text = canonical(wanted)
     except Mismatch:
-        if _is_shuffled(wanted):
-            raise
-        return []
-    return [position for position, item in enumerate(among) if _same_text(item, text)]
+        return False
+    return any(_has_text(item, text) for item in items)
 
 
-def _positions_of_shuffled(wanted: Tree, among: Sequence[Tree]) -> list[int]:
-    """None, where no order of the items makes it equal to one of the others; else the answer depends on the order."""
-    texts = sorted_texts(wanted)
-    alike = (item for item in among if tag_of(item) in (wanted[0], wanted[0][0]) and len(item) == len(wanted))
-    if any(sorted_texts(item) == texts for item in alike):
-        raise Mismatch("the order of a set")
-    return []
-
-
-def _same_text(tree: Tree, text: str) -> bool:
+def _has_text(tree: Tree, text: str) -> bool:
     try:
         return canonical(tree) == text
     except Mismatch:
-        if _is_shuffled(tree):
-            raise
         return False
-
-
-def _is_shuffled(tree: Tree) -> bool:
-    return type(tree) is list and (tree[0] in SHUFFLED or any(map(_is_shuffled, tree[1:])))
 
 
 def _in_bytes(a: Tree, whole: bytes) -> bool:

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -30,14 +31,15 @@ COMPILED = 1 << 16
 MAX_CASES = 1_024  # of one text
 MAX_SOURCE = 2_000  # characters of a case's source
 _WORDS = (
-    "globals vars setattr delattr exec eval __import__ __builtins__ builtins __dict__ modules importlib "
-    "mock patch autouse monkeypatch pytestmark pytest_generate_tests setup_module teardown_module "
-    "setup_function teardown_function setUpModule tearDownModule __test__ stdout stderr redirect_stdout "
-    "redirect_stderr ctypes gc _getframe settrace"
+    "globals vars setattr delattr exec eval __import__ __builtins__ builtins __dict__ modules importlib mock patch "
+    "monkeypatch autouse pytestmark pytest_generate_tests setup_module teardown_module setup_function teardown_function "
+    "setUpModule tearDownModule __test__ stdout stderr redirect_stdout redirect_stderr ctypes gc _getframe settrace"
 )
 _BLOCKING = frozenset(_WORDS.split())
 _ENDING = frozenset(["skip", "fail", "xfail", "importorskip", "exit", "quit", "_exit", "abort"])
+_BROKEN = (SyntaxError, ValueError, RecursionError, MemoryError)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_ROWS = (ast.List, ast.Tuple)
 _DEFINITIONS = (*_FUNCTIONS, ast.ClassDef)
 
 
@@ -62,26 +64,22 @@ def read_cases(text: str, entry_point: str, signature: str = "", limit: int = MA
     rows = _json_rows(text)
     try:
         body = _parsed(rows or text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+    except _BROKEN as error:
         why = f"no Python: {error or 'nested too deep'}"[:200]
         body, lost = _salvaged(text, why, limit)
         if not body:
             return _unreadable(text, "unreadable", why)
+    module = _Module(body, entry_point, signature, limit, bool(rows))
     try:
-        return _read(text, _Module(body, entry_point, signature, limit, bool(rows)), lost)
+        kept = module.read()
+        rest = text if _holds_tests(kept, entry_point) else ""
+        if rest and (module.has_changed or lost):
+            rest = ast.unparse(ast.Module(kept, []))
     except (ValueError, RecursionError):  # an integer, a formatted string, a nesting that cannot be written as source
         return Reading(rest=text)
-
-
-def _read(text: str, module: _Module, lost: list[Refusal]) -> Reading:
-    kept = module.read()
-    rest = ""
-    if _holds_tests(kept, module.entry):
-        rest = ast.unparse(ast.Module(kept, [])) if module.has_changed or lost else text
-    refused = (*module.refused, *lost)
-    if not (module.cases or refused or rest):
+    if not (module.cases or module.refused or lost or rest):
         return _unreadable(text, "no_test", "it holds no assertion and no test")
-    return Reading(tuple(module.cases), refused, rest, module.salvaged)
+    return Reading(tuple(module.cases), (*module.refused, *lost), rest, module.salvaged)
 
 
 def _unreadable(text: str, reason: str, detail: str) -> Reading:
@@ -110,24 +108,19 @@ def _parsed(text: str) -> list[ast.stmt]:
 
 def _salvaged(text: str, why: str, limit: int) -> tuple[list[ast.stmt], list[Refusal]]:
     """The statements of a broken text of nothing but assertions and rows, as one that breaks off, and what is lost of it."""
-    chunks: list[str] = []
-    for line in text.split("\n"):
-        if chunks and (not line.strip() or line.startswith((" ", "\t", ")", "]", "}"))):
-            chunks[-1] += f"\n{line}"
-        else:
-            chunks.append(line)
     kept: list[ast.stmt] = []
     lost: list[Refusal] = []
-    for chunk in chunks:
+    for chunk in re.split(r"\n(?=[^\s)\]}])", text):
         try:
             body = _parsed(chunk)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
+        except _BROKEN:
             lost.append(Refusal("assert", chunk[:MAX_SOURCE], "unreadable", why))
             continue
-        if not all(isinstance(node, (ast.Assert, ast.Import, ast.ImportFrom)) or _is_bare_row(node) for node in body):
+        tests = [isinstance(node, ast.Assert) or isinstance(getattr(node, "value", 0), _ROWS) for node in body]
+        if not all(tests) and not isinstance(body[0], (ast.Import, ast.ImportFrom)):
             return [], []
         kept += body
-    return (kept, lost[:limit]) if any(isinstance(node, (ast.Assert, ast.Expr)) for node in kept) else ([], [])
+    return (kept, lost[:limit]) if any(hasattr(node, "test") or hasattr(node, "value") for node in kept) else ([], [])
 
 
 class _Module:
@@ -151,12 +144,12 @@ class _Module:
         """Fills `cases` and `refused`; the statements that remain."""
         body = [each for node in self.body for each in self._asserted(node)]
         check, calls = self._check(body)
-        loose = _Block("assert", body, self.entry)
+        reached = _reached("assert", body)
         kept: list[ast.stmt] = []
         for node in body:
             if isinstance(node, ast.FunctionDef) and (node is check or self._is_plain(node)):
-                kept += self._function(node, *({"candidate"} if node is check else ()))
-            elif node not in calls and not self._taken(node, loose):
+                kept += self._function(node, {self.entry, "candidate"} if node is check else {self.entry})
+            elif node not in calls and not self._is_taken(node, reached, {self.entry}):
                 kept.append(node)
         if check in kept:
             kept.append(ast.Expr(ast.Call(ast.Name("check", ast.Load()), [ast.Name(self.entry, ast.Load())], [])))
@@ -176,57 +169,49 @@ class _Module:
                     found = node
                 case ast.Expr(ast.Call(ast.Name("check"), [ast.Name(name)], [])) if name == self.entry:
                     calls.add(node)
-        mentions = (
-            inner for node in body for inner in ast.walk(node) if isinstance(inner, ast.Name) and inner.id == "check"
-        )
+        alone = self.names.bound["check"] == self.names.bound["candidate"] == 1
         if (
             found is None
+            or not alone
+            or self.names.mentioned["check"] != len(calls)
             or found.decorator_list
-            or sum(1 for _ in mentions) != len(calls)
-            or self.names.bound["check"] != 1
+            or _yields(found)
         ):
             return None, set()
-        return (None, set()) if _yields(found) or "candidate" in Names(found.body).bound else (found, calls)
+        return found, calls
 
-    # ---- literal assertions ----
-
-    def _taken(self, node: ast.stmt, block: _Block) -> bool:
-        """Whether a statement is read, or states nothing, and so goes."""
-        if not _is_assertion(node):
-            block.live = block.live and not _ends(node)
-            self.has_changed = self.has_changed or _states_nothing(node)
-            return _states_nothing(node)
-        name = block.next_name()
-        if not (self.is_literal and block.live):
-            return False
-        try:
-            stated = self.evaluator.stated(node, block.subjects)
-            source = ast.unparse(ast.Assert(node.test) if isinstance(node, ast.Assert) else node)[:MAX_SOURCE]
-        except ValueError:
-            return False
-        self.has_changed = True
-        if len(self.cases) < self.limit:
-            self.cases.append(Case(name, source, *stated, calls=(normal_call(stated.arguments, self.signature),)))
-        else:
-            self.left_out += 1
-        return True
-
-    def _function(self, node: ast.FunctionDef, *subjects: str) -> list[ast.stmt]:
+    def _function(self, node: ast.FunctionDef, subjects: set[str]) -> list[ast.stmt]:
         """What remains of a function: itself, or nothing where all that it states was read."""
-        block = _Block(node.name, node.body, self.entry, *subjects)
-        kept = [each for each in node.body if not self._taken(each, block)]
-        if len(kept) < len(node.body):
-            node.body = kept
-            return [] if _is_idle(kept, block.subjects) else [node]
-        return [node]
+        reached = _reached(node.name, node.body)
+        kept = [each for each in node.body if not self._is_taken(each, reached, subjects)]
+        if len(kept) == len(node.body):
+            return [node]
+        node.body = kept
+        return [node] if any(_is_telling(inner, subjects) for each in kept for inner in ast.walk(each)) else []
+
+    def _is_taken(self, node: ast.stmt, reached: Mapping[ast.stmt, str], subjects: set[str]) -> bool:
+        """Whether a statement is read, or states nothing, and so goes."""
+        name = reached.get(node)
+        if name is None or (name and not self.is_literal):
+            return False
+        if name:
+            try:
+                stated = self.evaluator.stated(node, subjects)
+                source = ast.unparse(ast.Assert(node.test) if isinstance(node, ast.Assert) else node)[:MAX_SOURCE]
+            except ValueError:
+                return False
+            if len(self.cases) < self.limit:
+                self.cases.append(Case(name, source, *stated, calls=(normal_call(stated.arguments, self.signature),)))
+            else:
+                self.left_out += 1
+        self.has_changed = True
+        return True
 
     def _is_plain(self, node: ast.FunctionDef) -> bool:
         """Whether pytest calls a function once, with nothing, and nobody else does."""
         alone = self.names.bound[node.name] == 1 and node.name not in self.names.mentioned
         bare = not node.decorator_list and not any(isinstance(one, ast.arg) for one in ast.walk(node.args))
         return _is_test(node) and alone and bare and not _yields(node)
-
-    # ---- rows ----
 
     def _asserted(self, node: ast.stmt) -> Iterator[ast.stmt]:
         """A statement; of a table the rows, as assertions."""
@@ -250,13 +235,13 @@ class _Module:
             case ast.Expr(ast.List(rows)):
                 return rows
             case ast.Assign([ast.Name(name)], ast.List(rows) | ast.Tuple(rows)):
-                is_table = rows and all(isinstance(row, (ast.List, ast.Tuple)) and len(row.elts) > 1 for row in rows)
+                is_table = rows and all(isinstance(row, _ROWS) and len(row.elts) > 1 for row in rows)
                 return rows if is_table and name not in self.names.mentioned else None
         return None
 
     def _of_row(self, row: ast.expr) -> ast.Assert | None:
         """The assertion of a row, arguments and expected value told apart by the number of parameters where it is known."""
-        if not isinstance(row, (ast.List, ast.Tuple)) or len(row.elts) < 2:
+        if not isinstance(row, _ROWS) or len(row.elts) < 2:
             return None
         first, expected = row.elts[0], row.elts[-1]
         spec = parameters(self.signature)
@@ -273,18 +258,20 @@ class _Module:
         return ast.Assert(ast.Compare(call, [ast.Eq()], [expected]))
 
 
-class _Block:
-    """Statements that are read one after the other: how their assertions are called, and whether what follows is reached."""
-
-    def __init__(self, name: str, body: Iterable[ast.stmt], *subjects: str) -> None:
-        self.name, self.subjects = name, frozenset(subjects)
-        self.several = sum(map(_is_assertion, body)) > 1
-        self.count, self.live = 0, True
-
-    def next_name(self) -> str:
-        """`test_x`, or `test_x[3]` where there are several."""
-        self.count += 1
-        return f"{self.name}[{self.count - 1}]" if self.several else self.name
+def _reached(name: str, body: Sequence[ast.stmt]) -> dict[ast.stmt, str]:
+    """The assertions that nothing before them keeps from being reached, each with its name: `test_x`, or `test_x[3]` where
+    there are several. What states nothing has none."""
+    found: dict[ast.stmt, str] = {}
+    several, count = sum(map(_is_assertion, body)) > 1, 0
+    for node in body:
+        if _is_assertion(node):
+            found[node] = f"{name}[{count}]" if several else name
+            count += 1
+        elif _states_nothing(node):
+            found[node] = ""
+        elif _ends(node):
+            break
+    return found
 
 
 # ---- what a statement is ----
@@ -328,10 +315,6 @@ def _is_harness(node: ast.stmt, tests: set[str]) -> bool:
     return False
 
 
-def _is_bare_row(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, (ast.Tuple, ast.List))
-
-
 def _called(node: ast.AST) -> str:
     """The last name of what is called; empty for what is no call."""
     match node:
@@ -345,14 +328,6 @@ def _ends(node: ast.stmt) -> bool:
     ending = (ast.Return, ast.Raise, ast.Yield, ast.YieldFrom, ast.Await)
     found = any(isinstance(inner, ending) or _called(inner) in _ENDING for inner in ast.walk(node))
     return found and not isinstance(node, _DEFINITIONS)
-
-
-def _is_idle(body: Sequence[ast.stmt], subjects: frozenset[str]) -> bool:
-    """Whether statements neither fail nor ask anything."""
-    inner = [each for node in body for each in ast.walk(node)]
-    if any(isinstance(each, (ast.Assert, ast.Raise)) or _called(each) not in ("", "print") for each in inner):
-        return False
-    return not any(isinstance(each, ast.Name) and each.id in subjects for each in inner)
 
 
 def _holds_tests(body: Sequence[ast.stmt], entry_point: str) -> bool:
@@ -371,10 +346,13 @@ def _holds_tests(body: Sequence[ast.stmt], entry_point: str) -> bool:
 
 
 def _is_telling(node: ast.AST, names: set[str]) -> bool:
+    """Whether something may fail, or ask something of what has one of the `names`."""
     match node:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name in names
-    return isinstance(node, ast.Assert) or _is_test(node)
+        case ast.Name(name) | ast.Attribute(attr=name) if name in names:
+            return True
+        case ast.Assert() | ast.Raise():
+            return True
+    return _called(node) not in ("", "print") or _is_test(node)
 
 
 # ---- data ----
@@ -412,10 +390,8 @@ def problem_cases(problem: Problem, which: Literal["baseline", "hidden"] = "base
 
 
 def _numbered(reading: Reading, name: str) -> Reading:
-    cases = tuple(replace(case, name=name + _index(case.name)) for case in reading.cases)
-    refused = tuple(replace(refusal, name=name + _index(refusal.name)) for refusal in reading.refused)
+    cases = tuple(replace(case, name=name + "".join(case.name.partition("[")[1:])) for case in reading.cases)
+    refused = tuple(
+        replace(refusal, name=name + "".join(refusal.name.partition("[")[1:])) for refusal in reading.refused
+    )
     return replace(reading, cases=cases, refused=refused)
-
-
-def _index(name: str) -> str:
-    return name[name.index("[") :] if name.endswith("]") else ""

@@ -7,8 +7,6 @@ makes, before it is done; a comparison that runs out fails, as one that raises d
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from selfplay.cases.values import Tree
 
 MAX_STEPS = 500_000
@@ -17,17 +15,16 @@ PARTS = 8  # of a list that one step passes over
 
 
 class Mismatch(ValueError):
-    """A comparison or a step of a view that the returned value does not support: Python would have raised."""
+    """A comparison that the returned value does not support: Python would have raised."""
 
 
 class Steps:
     """Counts steps down; raises Mismatch below zero."""
 
-    __slots__ = ("_tables", "left")
+    __slots__ = ("left",)
 
     def __init__(self, left: int = MAX_STEPS) -> None:
         self.left = left
-        self._tables: dict[int, tuple[Tree, dict[str, int]]] = {}
 
     def spend(self, steps: int = 1) -> None:
         """Pay for what follows. Raises Mismatch where nothing is left."""
@@ -49,11 +46,3 @@ class Steps:
                     stack.append(part)
                 elif type(part) is str and len(part) >= CHARACTERS:
                     self.spend(len(part) // CHARACTERS)
-
-    def table(self, tree: Tree, make: Callable[[Tree], dict[str, int]]) -> dict[str, int]:
-        """What `make` finds in a tree, made and paid for once: for who looks things up in it in a loop."""
-        found = self._tables.get(id(tree))
-        if found is None:
-            self.weigh(tree)
-            found = self._tables[id(tree)] = (tree, make(tree))  # the tree is held, so that its id stays its own
-        return found[1]

@@ -254,13 +254,6 @@ def stdin_oddities(problem: Problem, text: str) -> list[str]:
     return sorted(_spelling(text) - usual)
 
 
-def stdin_call(text: str) -> str:
-    """What all spellings of one input share: the words of each line, without blank lines before the first and after the
-    last. An input without words is itself, since its lines are all that it says."""
-    lines = [" ".join(line.split()) for line in text.split("\n")]
-    return "\n".join(lines).strip("\n") or text
-
-
 @lru_cache(maxsize=1024)
 def _usual(texts: tuple[str, ...]) -> frozenset[str]:
     return frozenset(feature for text in texts for feature in _spelling(text))

@@ -70,7 +70,7 @@ def test_the_same_text_is_passed_without_a_look_but_for_what_equals_nothing() ->
 
 @pytest.mark.parametrize("operator", ["==", "!=", "<", "in", "not_in", "approx", "is_not"])
 def test_a_comparison_without_steps_fails(operator: str) -> None:
-    assert check(case(operator, [1, 2]), returned([3]), Steps(1)) == "failed"
+    assert check(case(operator, [1, 2]), returned([3]), Steps(0)) == "failed"
 
 
 def test_comparisons_share_the_steps_that_they_are_given() -> None:

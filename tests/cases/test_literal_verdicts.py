@@ -19,41 +19,39 @@ from selfplay.cases.check import check
 from selfplay.cases.read import read_cases
 from selfplay.cases.values import encode
 
-ROUNDS = int(os.environ.get("SELFPLAY_FUZZ", "1000"))
+ROUNDS = int(os.environ.get("SELFPLAY_FUZZ", "500"))
 Point = namedtuple("Point", ["x", "y"])
 SCALARS: list[Any] = [
-    0,
-    1,
-    2,
-    -1,
-    3,
-    2**53,
-    -(2**70),
-    True,
-    False,
-    None,
-    0.0,
-    -0.0,
-    0.5,
-    1.0,
-    2.5,
-    1e16,
-    1e308,
-    inf,
-    -inf,
-    nan,
+    *(
+        0,
+        1,
+        2,
+        -1,
+        3,
+        2**53,
+        -(2**70),
+        True,
+        False,
+        None,
+        0.0,
+        -0.0,
+        0.5,
+        1.0,
+        2.5,
+        1e16,
+        1e308,
+        inf,
+        -inf,
+        nan,
+        1j,
+        2 + 0j,
+    ),
+    *("", "a", "ab", "b", "1", "é", b"", b"a", b"ab", range(3), range(0), range(0, 3, 2)),
 ]
-SCALARS += ["", "a", "ab", "b", "1", "é", b"", b"a", b"ab", 1j, 2 + 0j, range(3), range(0), range(0, 3, 2)]
 RARE: list[Any] = [
-    Decimal("1"),
-    Decimal("0.5"),
-    Decimal("NaN"),
-    Decimal("Infinity"),
-    Fraction(1, 2),
-    Fraction(2),
-    object(),
+    *(Decimal("1"), Decimal("0.5"), Decimal("NaN"), Decimal("Infinity"), Fraction(1, 2), Fraction(2), object()),
+    *(bytearray(b"a"), deque([1, 2]), Counter("ab"), OrderedDict(a=1), Point(1, 2)),
 ]
-RARE += [bytearray(b"a"), deque([1, 2]), Counter("ab"), OrderedDict(a=1), Point(1, 2)]
 COMPARED = ["==", "!=", "<", "<=", ">", ">=", "in", "not in", "is", "is not"]
 
 

@@ -9,11 +9,11 @@ import pytest
 
 from selfplay.box.local import LocalBox
 from selfplay.box.task import Execution, Limits
-from selfplay.cases.calls import call_text
+from selfplay.cases.calls import call_text, stdin_call
 from selfplay.cases.read import read_stdin_cases
 from selfplay.game.problems import Contract, Problem, StdinTest
 from selfplay.judging.admission import screen
-from selfplay.judging.domain import allowed, domain_task, fits_annotations, named, stdin_call, stdin_domain
+from selfplay.judging.domain import allowed, domain_task, fits_annotations, named, stdin_domain
 from selfplay.judging.judge import Judge
 
 FREE = Problem("p", "", "f", "def f(xs: list[int], k: int = 1) -> int:", ())
