@@ -134,14 +134,14 @@ def share(verdicts: Sequence[Verdict]) -> tuple[int, int]:
 def matrix(worked: Worked) -> str:
     """Every case once, in order of appearance, with its writers and the verdicts."""
     match = worked.match
-    cases = {case.key: case for case in match.baseline}
+    cases = {case.identity: case for case in match.baseline}
     writers: dict[tuple[object, ...], dict[int, list[str]]] = {key: {} for key in cases}
     for name, suite in zip(NAMES, match.suites, strict=True):
         for turn in suite.turns:
             for case in turn.cases:
-                cases.setdefault(case.key, case)
-                writers.setdefault(case.key, {}).setdefault(turn.stage, []).append(name)
-    counting = {case.key for case in (*match.baseline, *match.admitted)}
+                cases.setdefault(case.identity, case)
+                writers.setdefault(case.identity, {}).setdefault(turn.stage, []).append(name)
+    counting = {case.identity for case in (*match.baseline, *match.admitted)}
     rows = []
     for key, case in cases.items():
         by = "; ".join(f"{', '.join(names)} at stage {stage}" for stage, names in writers[key].items())
