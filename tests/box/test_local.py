@@ -383,7 +383,7 @@ def test_walls_that_do_not_go_up_are_an_infrastructure_error(
 ) -> None:
     head = "    def enter(self, memory_bytes, cpu_seconds, file_bytes):\n"
     modules = [(name, text.replace(head, f"{head}        {fault}\n")) for name, text in zygotes.box_modules()]
-    monkeypatch.setattr(zygotes, "box_modules", lambda: modules)
+    monkeypatch.setattr(zygotes, "box_modules", lambda tests=False: modules)
     with LocalBox(jail=False) as box:
         before = box.pids
         assert statuses(call(box, "def f(): return 1", '["t"]', '["t"]')) == ["infra_error"] * 2
