@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 ENV = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
 PAGE = (ROOT / "docs" / "ledger.md").read_text(encoding="utf-8")
 SMOKE = ["--preset", "smoke", "--problems-per-step", "2", "--eval-problems", "1", "--final-eval-problems", "1"]
+FEW = ["--num-generations", "2", "--num-suites", "1", "--num-targets", "1"]
 
 
 def python(*arguments: str, folder: Path) -> str:
@@ -41,8 +42,7 @@ def smoke(folder: Path, *flags: str) -> Path:
 @pytest.fixture(scope="module")
 def short(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One stage alone: four steps, two of each role."""
-    small = ("--num-generations", "2", "--num-suites", "1", "--num-targets", "1")
-    return smoke(tmp_path_factory.mktemp("short"), "--stages", "5", "--k", "2", *small)
+    return smoke(tmp_path_factory.mktemp("short"), "--stages", "5", "--k", "2", *FEW)
 
 
 def told(capsys: pytest.CaptureFixture[str], *flags: object) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def test_another_rule_stands_beside_the_runs_own(short: Path, capsys: pytest.Cap
 def test_a_whole_smoke_run_is_scored_again_exactly(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], kept: str
 ) -> None:
-    result = told(capsys, smoke(tmp_path, "--ledger", kept))
+    result = told(capsys, smoke(tmp_path, "--ledger", kept, "--processes", "1", *FEW))
     assert (result["steps"], result["groups"], result["differing"]) == (15, 30, 0)
 
 

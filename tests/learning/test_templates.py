@@ -207,16 +207,16 @@ def test_no_thought_is_shown_to_anybody(name: str) -> None:
 
 @pytest.mark.parametrize("name", knowing(*(mark for pair in MARKS for mark in pair)))
 def test_a_thought_is_counted_from_the_mark_that_opens_it_to_the_one_that_ends_it(name: str) -> None:
-    marks = chat(name).marks
-    if marks is None:
-        pytest.skip("thinks only when it is switched on")
-    turn = played(name, secret=SECRET)["generator"].turns[0]
+    thinking: Thinking = "auto" if chat(name).marks else "on"  # some think only when it is switched on
+    marks = chat(name, thinking).marks
+    assert marks
+    turn = played(name, thinking, SECRET)["generator"].turns[0]
     row = Row(0, turn.prompt, 0, Sampling(1.0, 500, 1000, marks), 10_000)
     for token in turn.ids:
         row.add(token, 0.0, frozenset())
     thought = row.limit - 500
     assert 0 < thought < len(turn.ids)
-    assert chat(name).text(turn.ids[:thought]).strip() == ""
+    assert chat(name, thinking).text(turn.ids[:thought]).strip() == ""
     assert tokenizer(name).decode(turn.ids[thought:]).strip().startswith(turn.text)
 
 
