@@ -33,8 +33,8 @@ def python(*arguments: str, folder: Path) -> str:
 
 
 def smoke(folder: Path, *flags: str) -> Path:
-    """A run with two processes, under a rule that also counts refused tests, and advantages that remember."""
-    rule = ["--rewards", "progressive", "--advantages", "running", "--processes", "2", "--oversubscribe"]
+    """A run under a rule that also counts refused tests, and advantages that remember."""
+    rule = ["--rewards", "progressive", "--advantages", "running", "--oversubscribe"]
     python("-m", "selfplay.train", *SMOKE, *rule, *flags, "--output-dir", "run", folder=folder)
     return folder / "run"
 
@@ -42,7 +42,7 @@ def smoke(folder: Path, *flags: str) -> Path:
 @pytest.fixture(scope="module")
 def short(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One stage alone: four steps, two of each role."""
-    return smoke(tmp_path_factory.mktemp("short"), "--stages", "5", "--k", "2", *FEW)
+    return smoke(tmp_path_factory.mktemp("short"), "--stages", "5", "--k", "2", "--processes", "2", *FEW)
 
 
 def told(capsys: pytest.CaptureFixture[str], *flags: object) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def test_another_rule_stands_beside_the_runs_own(short: Path, capsys: pytest.Cap
 def test_a_whole_smoke_run_is_scored_again_exactly(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], kept: str
 ) -> None:
-    result = told(capsys, smoke(tmp_path, "--ledger", kept, "--processes", "1", *FEW))
+    result = told(capsys, smoke(tmp_path, "--ledger", kept, *FEW))
     assert (result["steps"], result["groups"], result["differing"]) == (15, 30, 0)
 
 
