@@ -23,11 +23,9 @@ from selfplay.train import main
 
 ROOT = Path(__file__).resolve().parent.parent
 ENV = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-SMALL = [
-    *("--preset", "smoke", "--problems-per-step", "2", "--eval-problems", "2", "--final-eval-problems", "2"),
-    *("--processes", "1"),
-]
-TWO = ["--processes", "2", "--oversubscribe"]
+SIZE = ["--preset", "smoke", "--problems-per-step", "2", "--eval-problems", "2", "--final-eval-problems", "2"]
+SMALL = [*SIZE, "--processes", "1"]
+SMALL_OF_TWO = [*SIZE, "--processes", "2", "--oversubscribe"]
 ONE_STAGE = ["--stages", "1"]  # three of the fifteen steps
 FIGURES = (
     *("code_correct", "code_greedy", "pass_at_4", "test_validity"),
@@ -325,7 +323,7 @@ def test_a_run_repeats_from_its_own_configuration(run: tuple[Path, str], again: 
 
 @pytest.mark.slow
 def test_ctrl_c_saves_the_adapters_and_says_where(tmp_path: Path) -> None:
-    process = start(*SMALL, *TWO, "--output-dir", "run", folder=tmp_path)
+    process = start(*SMALL_OF_TWO, "--output-dir", "run", folder=tmp_path)
     assert process.stdout
     for line in process.stdout:
         if "stage 1 generator" in line:
@@ -361,7 +359,7 @@ def test_a_run_that_sigterm_ends_can_be_resumed(tmp_path: Path, again: Path) -> 
 
 @pytest.mark.slow
 def test_a_run_whose_second_process_is_killed_says_so_and_can_be_resumed(tmp_path: Path) -> None:
-    process = start(*SMALL, *ONE_STAGE, *TWO, "--output-dir", "run", folder=tmp_path)
+    process = start(*SMALL_OF_TWO, *ONE_STAGE, "--output-dir", "run", folder=tmp_path)
     assert process.stdout
     for said in process.stdout:
         if "stage 1 generator" in said:
