@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from selfplay.config import Config
+from selfplay.evaluation.intervals import Estimate, ratio
 from selfplay.learning.evaluating import held_out
 from selfplay.learning.opening import source_of
 from selfplay.learning.setup import open_judge
 from selfplay.match.cover import cover
 from selfplay.match.entrant import Entrant
-from selfplay.match.intervals import Estimate, ratio
 from selfplay.match.record import Match
 from selfplay.match.testbank import hunted, kills_of, small, wrong_of
 

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterator, Sequence
 from statistics import fmean
 
 from selfplay.cases.case import Case
+from selfplay.evaluation.contest import Contest, Played
+from selfplay.evaluation.intervals import Estimate, mean, ratio
 from selfplay.learning.evaluating import held_out
 from selfplay.learning.opening import source_of
 from selfplay.learning.setup import open_judge
 from selfplay.match.agreement import groups
-from selfplay.match.contest import Contest, Played
-from selfplay.match.intervals import Estimate, mean, ratio
 from selfplay.match.record import Match, Row, once
 from selfplay.match.solver import best_of
 from selfplay.mutation.bank import MutantBank

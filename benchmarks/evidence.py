@@ -156,7 +156,7 @@ def _differences(by_arm: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
     Over problems: per problem the mean over seeds, bootstrap; what other problems would have shown of these runs. Over
     seeds: Student's t of the seeds' differences; what other runs would have shown on these problems.
     """
-    from selfplay.match.intervals import paired_difference
+    from selfplay.evaluation.intervals import paired_difference
 
     names = sorted(by_arm)
     for figure, of in (("greedy", 1), ("correct", 4)):
@@ -175,7 +175,7 @@ def _closed(by_arm: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
 
     Not defined where the gap's own interval over problems holds zero.
     """
-    from selfplay.match.intervals import paired_difference, ratio
+    from selfplay.evaluation.intervals import paired_difference, ratio
 
     if not {"none", "golden"} <= by_arm.keys():
         return

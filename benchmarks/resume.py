@@ -166,8 +166,8 @@ def child(kill: dict[str, Any] | None, flags: list[str]) -> int:
 
 def watch(kill: Kill | None) -> dict[str, list[float]]:
     """From here on this process is killed where `kill` says; the seconds of each visit, by place, while it lives."""
+    from selfplay.evaluation.evaluator import Evaluator
     from selfplay.learning import loop
-    from selfplay.match.evaluate import Evaluator
     from selfplay.run import checkpoints
 
     homes = (

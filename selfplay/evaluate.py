@@ -66,9 +66,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _evaluate(given: Mapping[str, Any], own: Mapping[str, Any]) -> int:
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    from selfplay.evaluation.contest import check_samples
+    from selfplay.evaluation.standings import check_chart
     from selfplay.learning.opening import default_player, source_of
-    from selfplay.match.contest import check_samples
-    from selfplay.match.standings import check_chart
 
     samples = own.get("num_samples", 8)
     ks = own.get("k") or [k for k in (1, 4, 8) if k <= samples]
@@ -82,10 +82,10 @@ def _evaluate(given: Mapping[str, Any], own: Mapping[str, Any]) -> int:
     players = [
         (source, source.config(given)) for source in sources
     ]  # what cannot be played is refused before torch loads
+    from selfplay.evaluation.bugs import load_bugs
+    from selfplay.evaluation.standings import chart, text_table
     from selfplay.learning.evaluating import Asked, compare, held_out
     from selfplay.learning.setup import open_judge
-    from selfplay.match.bugs import load_bugs
-    from selfplay.match.standings import chart, text_table
 
     bugs = load_bugs(own["bugs"] or None) if "bugs" in own else ()
     config = players[0][1]
@@ -116,9 +116,9 @@ def _evaluate(given: Mapping[str, Any], own: Mapping[str, Any]) -> int:
 def _cross_play(given: Mapping[str, Any], own: Mapping[str, Any]) -> int:
     if "players" in own:
         raise BadInput("--cross-play takes its players from the run; leave out --players")
+    from selfplay.evaluation.standings import cross_chart, cross_json, cross_text
     from selfplay.learning.evaluating import cross, held_out, moments
     from selfplay.learning.setup import open_judge
-    from selfplay.match.standings import cross_chart, cross_json, cross_text
 
     run = own["cross_play"]
     players = moments(Path(run))

@@ -7,10 +7,10 @@ import pytest
 from benchmarks import bank, best_of
 from selfplay.box.local import LocalBox
 from selfplay.cases.case import Verdict
+from selfplay.evaluation.contest import Contest
 from selfplay.game.problems import load_problems
 from selfplay.judging.judge import Judge
 from selfplay.learning.opening import source_of
-from selfplay.match.contest import Contest
 from selfplay.mutation.bank import MutantBank
 from tests.match.groups import group
 

@@ -16,6 +16,7 @@ import torch
 from selfplay.box.local import LocalBox
 from selfplay.cases.case import Case, Verdict
 from selfplay.config import CARDS, Config
+from selfplay.evaluation.evaluator import Measured, figures
 from selfplay.game.advantages import RunningMeans
 from selfplay.game.episode import ROLES, Role
 from selfplay.game.phases import Step
@@ -36,7 +37,6 @@ from selfplay.learning.samples import Span
 from selfplay.learning.shapes import shape_of
 from selfplay.learning.update import UpdateSettings, UpdateStats, surrogate, update_metrics
 from selfplay.match.counts import step_counts
-from selfplay.match.evaluate import Measured, figures
 from selfplay.match.examine import examine
 from selfplay.match.record import KILLS, Match, Row
 from selfplay.match.score import program_outcome, score, suite_outcomes

@@ -19,6 +19,7 @@ ROOMS = (
     "judging",
     "mutation",
     "match",
+    "evaluation",
     "run",
     "learning",
     "tiny",

@@ -14,19 +14,19 @@ from typing import Any
 
 from selfplay.config import Config
 from selfplay.errors import BadInput
+from selfplay.evaluation.bugs import Bug, bug_columns, hunt
+from selfplay.evaluation.contest import Contest
+from selfplay.evaluation.crossplay import CrossPlay, cross_play
+from selfplay.evaluation.evaluator import Opponent
+from selfplay.evaluation.figures import Figures, figures
+from selfplay.evaluation.intervals import Columns, Estimate, ratio, ratio_change
+from selfplay.evaluation.standings import as_json, by_problem
 from selfplay.game.problems import Problem, load_problems
 from selfplay.judging.judge import Judge
 from selfplay.learning.opening import Source, source_of
 from selfplay.learning.references import check_references
 from selfplay.learning.setup import open_problems
-from selfplay.match.bugs import Bug, bug_columns, hunt
-from selfplay.match.contest import Contest
-from selfplay.match.crossplay import CrossPlay, cross_play
 from selfplay.match.entrant import Entrant
-from selfplay.match.evaluate import Opponent
-from selfplay.match.intervals import Columns, Estimate, ratio, ratio_change
-from selfplay.match.metrics import Figures, figures
-from selfplay.match.standings import as_json, by_problem
 from selfplay.mutation.bank import MutantBank
 from selfplay.run import checkpoints
 

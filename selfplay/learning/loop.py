@@ -23,7 +23,7 @@ from selfplay.game.problems import Problem
 from selfplay.game.rollout import play
 from selfplay.learning import setup
 from selfplay.learning.credit import Credit, credit, taught
-from selfplay.learning.evaluation import evaluate, record_opponent
+from selfplay.learning.heldout import evaluate, record_opponent
 from selfplay.learning.plan import planned_steps, rate_factor, trained_roles, whole_schedule
 from selfplay.learning.policy import PolicyError
 from selfplay.learning.ranks import Ranks

@@ -24,12 +24,12 @@ import torch
 
 from selfplay.config import ANEW, Config
 from selfplay.errors import SelfplayError
+from selfplay.evaluation.evaluator import Measured, Opponent
 from selfplay.game.advantages import RunningMeans
 from selfplay.game.episode import ROLES, Role
 from selfplay.game.phases import Step
 from selfplay.learning.drift import Drift
 from selfplay.learning.policy import Policy
-from selfplay.match.evaluate import Measured, Opponent
 from selfplay.match.ledger import chain_from_json, chain_to_json
 from selfplay.match.livebank import Bank, suite_from_json
 from selfplay.run.bankfile import bank_lines, read_bank

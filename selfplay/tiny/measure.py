@@ -12,10 +12,10 @@ from pathlib import Path
 from selfplay.config import Config, configure
 from selfplay.config.layers import defaults
 from selfplay.errors import SelfplayError
+from selfplay.evaluation.evaluator import Evaluator, figures, measured_of
+from selfplay.evaluation.intervals import Estimate, ratio
 from selfplay.learning.opening import EMBEDDED, Source
 from selfplay.learning.setup import open_judge, open_problems
-from selfplay.match.evaluate import Evaluator, figures, measured_of
-from selfplay.match.intervals import Estimate, ratio
 from selfplay.match.record import Chain
 from selfplay.mutation.bank import MutantBank
 

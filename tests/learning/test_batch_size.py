@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from selfplay.box.local import LocalBox
+from selfplay.evaluation.contest import Contest
 from selfplay.game.problems import load_problems
 from selfplay.judging.judge import Judge
 from selfplay.learning.opening import open_player
-from selfplay.match.contest import Contest
 from selfplay.mutation.bank import MutantBank
 from tests.learning.conftest import build_model
 

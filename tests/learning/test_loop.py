@@ -10,6 +10,7 @@ import pytest
 
 from selfplay.config import Config, configure
 from selfplay.errors import SelfplayError
+from selfplay.evaluation.evaluator import Evaluator
 from selfplay.game.advantages import RunningMeans
 from selfplay.game.episode import ROLES
 from selfplay.game.phases import trained_stages
@@ -20,7 +21,6 @@ from selfplay.learning.policy import PolicyError
 from selfplay.learning.ranks import Ranks
 from selfplay.learning.samples import Sample, Span
 from selfplay.learning.update import clipped_update
-from selfplay.match.evaluate import Evaluator
 from selfplay.match.ledger import from_json, to_json
 from selfplay.match.livebank import banked
 from selfplay.match.record import Match

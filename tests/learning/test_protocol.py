@@ -17,7 +17,7 @@ from selfplay.config import configure
 from selfplay.game.episode import ROLES
 from selfplay.game.players import Sampling
 from selfplay.learning import loop, setup
-from selfplay.learning.evaluation import evaluate, record_opponent
+from selfplay.learning.heldout import evaluate, record_opponent
 from selfplay.learning.policy import Policy, PolicyError, PolicySettings
 from selfplay.learning.policy.protocol import Sampler, Trainer
 from selfplay.learning.ranks import Ranks

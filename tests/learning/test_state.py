@@ -12,13 +12,13 @@ import torch
 from selfplay.cases.case import Case
 from selfplay.config import Config, configure
 from selfplay.errors import SelfplayError
+from selfplay.evaluation.evaluator import Measured, Opponent
 from selfplay.game.advantages import RunningMeans
 from selfplay.game.episode import ROLES, Conversation, Turn, TurnKey
 from selfplay.game.extract import Code
 from selfplay.game.problems import Problem
 from selfplay.learning.plan import planned_steps
 from selfplay.learning.state import State, prototype_score
-from selfplay.match.evaluate import Measured, Opponent
 from selfplay.match.livebank import Bank
 from selfplay.match.record import Chain
 from selfplay.match.testbank import BankedSuite, BankedTest

@@ -9,13 +9,13 @@ from dataclasses import replace
 import pytest
 
 from selfplay.box.local import LocalBox
+from selfplay.evaluation.evaluator import Evaluator, Measured, figures, measured_of
 from selfplay.game.episode import TurnKey
 from selfplay.game.players import Sampling, ScriptedPlayer
 from selfplay.game.prompts import Prompts
 from selfplay.game.rewards import get_rule
 from selfplay.game.rollout import Table
 from selfplay.judging.judge import Judge
-from selfplay.match.evaluate import Evaluator, Measured, figures, measured_of
 from selfplay.match.ledger import from_json, to_json
 from selfplay.match.score import score
 from selfplay.mutation.bank import MutantBank

@@ -14,15 +14,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from selfplay.errors import Flaw, ProblemError
+from selfplay.evaluation.evaluator import EVALUATION
+from selfplay.evaluation.intervals import Columns
 from selfplay.game.episode import Conversation, Turn, TurnKey
 from selfplay.game.extract import Code
 from selfplay.game.problems import Problem, read_problems
 from selfplay.game.rollout import Seat, converse
 from selfplay.judging.judge import Judge
 from selfplay.match.entrant import Entrant
-from selfplay.match.evaluate import EVALUATION
 from selfplay.match.examine import Submission, judged
-from selfplay.match.intervals import Columns
 from selfplay.match.record import KILLS, Chain, Match, Target
 from selfplay.resources import resource
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from selfplay.errors import BadInput
-from selfplay.match.crossplay import CrossPlay
-from selfplay.match.intervals import NOTHING, Estimate
-from selfplay.match.standings import chart, check_chart, cross_chart, cross_json, cross_text, text_table
+from selfplay.evaluation.crossplay import CrossPlay
+from selfplay.evaluation.intervals import NOTHING, Estimate
+from selfplay.evaluation.standings import chart, check_chart, cross_chart, cross_json, cross_text, text_table
 
 ONE, OTHER = Estimate(0.5, 0.4, 0.6), Estimate(0.25, 0.125, 0.375)
 TABLE = {"a": {"code_greedy": ONE, "oracle": NOTHING}, "runs/b": {"code_greedy": OTHER}}

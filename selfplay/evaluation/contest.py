@@ -1,6 +1,6 @@
 """A contest: what several players do on the same problems, against the same opponent, with the same random numbers.
 
-The core is the evaluation that a run makes of itself (evaluate.py). Around it stands what the same turns tell without being
+The core is the evaluation that a run makes of itself (evaluator.py). Around it stands what the same turns tell without being
 played again: each sampled chain is read by a suite of the player's own, which says what best-of-n by own tests is worth;
 the last stage is sampled again on one chain, which says how much the program hangs on the chain.
 """
@@ -14,13 +14,13 @@ from itertools import combinations
 
 from selfplay.cases.case import Verdict
 from selfplay.errors import BadInput
+from selfplay.evaluation.evaluator import EVALUATION, Evaluator, Opponent
 from selfplay.game.episode import Conversation
 from selfplay.game.problems import Problem
 from selfplay.game.rollout import Seat, converse
 from selfplay.judging.judge import Job, Judge
 from selfplay.judging.references import subject_of
 from selfplay.match.entrant import Clocked, Entrant
-from selfplay.match.evaluate import EVALUATION, Evaluator, Opponent
 from selfplay.match.examine import Submission, judged
 from selfplay.match.record import Chain, Match
 from selfplay.mutation.bank import MutantBank

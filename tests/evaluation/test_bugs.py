@@ -10,10 +10,10 @@ import pytest
 
 from selfplay.box.local import LocalBox
 from selfplay.errors import ProblemError
+from selfplay.evaluation.bugs import Bug, load_bugs
 from selfplay.game.problems import SETS, load_problems, validate_problem
 from selfplay.judging.judge import Job, Judge
 from selfplay.judging.references import subject_of
-from selfplay.match.bugs import Bug, load_bugs
 
 
 @pytest.fixture(scope="module")

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from selfplay.errors import BadInput
-from selfplay.match.contest import Appearance
-from selfplay.match.crossplay import CrossPlay
-from selfplay.match.intervals import Estimate
+from selfplay.evaluation.contest import Appearance
+from selfplay.evaluation.crossplay import CrossPlay
+from selfplay.evaluation.intervals import Estimate
 from selfplay.match.solver import best_of
 
 Table = Mapping[str, Mapping[str, Estimate]]  # by player, then by figure

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from selfplay.cases.case import Case, Verdict
-from selfplay.match.contest import Appearance, Played
-from selfplay.match.evaluate import FAMILIES
-from selfplay.match.intervals import (
+from selfplay.evaluation.contest import Appearance, Played
+from selfplay.evaluation.evaluator import FAMILIES
+from selfplay.evaluation.intervals import (
     Columns,
     Estimate,
     distinct_change,

@@ -1,4 +1,4 @@
-"""When a run evaluates, on which problems, and what it records of that: match/evaluate.py measures.
+"""When a run evaluates, on which problems, and what it records of that: evaluation/evaluator.py measures.
 
 Ranks share the problems and gather what they measured, so the records and the opponent are the same on each, and a run can
 go on with another number of processes. An evaluation leaves the weights as they are: one that was cut off is made again.
@@ -10,10 +10,10 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from selfplay.evaluation.evaluator import Evaluator, Measured, Opponent, changes, figures, measured_of
 from selfplay.game.problems import Problem
 from selfplay.learning.plan import planned_steps
 from selfplay.learning.setup import Run
-from selfplay.match.evaluate import Evaluator, Measured, Opponent, changes, figures, measured_of
 
 SCHEMA = 1
 

@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from selfplay.evaluation.contest import verdicts
+from selfplay.evaluation.evaluator import EVALUATION
+from selfplay.evaluation.intervals import Estimate, mean, ratio
 from selfplay.game.episode import Conversation
 from selfplay.game.problems import Problem
 from selfplay.game.rollout import Seat, converse
 from selfplay.judging.judge import Judge
-from selfplay.match.contest import verdicts
 from selfplay.match.entrant import Entrant
-from selfplay.match.evaluate import EVALUATION
 from selfplay.match.examine import Submission, judged
-from selfplay.match.intervals import Estimate, mean, ratio
 from selfplay.match.record import KILLS
 
 Open = Callable[[], Entrant]  # loads a player when it is its turn, so that one at a time lies in memory

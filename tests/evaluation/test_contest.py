@@ -11,15 +11,15 @@ import pytest
 
 from selfplay.box.local import LocalBox
 from selfplay.errors import BadInput
+from selfplay.evaluation.bugs import Bug, bug_columns, hunt
+from selfplay.evaluation.contest import Contest, check_samples
+from selfplay.evaluation.crossplay import cross_play
+from selfplay.evaluation.figures import Figures, figures
 from selfplay.game.episode import TurnKey
 from selfplay.game.players import Sampling, ScriptedPlayer
 from selfplay.game.prompts import Prompts
 from selfplay.judging.judge import Judge
-from selfplay.match.bugs import Bug, bug_columns, hunt
-from selfplay.match.contest import Contest, check_samples
-from selfplay.match.crossplay import cross_play
 from selfplay.match.entrant import Entrant
-from selfplay.match.metrics import Figures, figures
 from selfplay.mutation.bank import MutantBank
 from tests.match.groups import BIG
 

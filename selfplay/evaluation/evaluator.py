@@ -11,6 +11,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from selfplay.evaluation.intervals import (
+    Columns,
+    Estimate,
+    distinct_change,
+    distinct_share,
+    pass_at_k,
+    ratio,
+    ratio_change,
+)
 from selfplay.game.episode import Conversation
 from selfplay.game.phases import Step
 from selfplay.game.players import Player
@@ -20,15 +29,6 @@ from selfplay.game.rollout import Seat, Table, converse
 from selfplay.judging.judge import Job, Judge
 from selfplay.judging.references import subject_of
 from selfplay.match.examine import Submission, judged
-from selfplay.match.intervals import (
-    Columns,
-    Estimate,
-    distinct_change,
-    distinct_share,
-    pass_at_k,
-    ratio,
-    ratio_change,
-)
 from selfplay.match.record import KILLS, Chain, Match, Origin, Target
 from selfplay.mutation.bank import MutantBank
 from selfplay.mutation.operators import Family

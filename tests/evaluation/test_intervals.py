@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from selfplay.match.intervals import (
+from selfplay.evaluation.intervals import (
     Estimate,
     distinct_change,
     distinct_share,

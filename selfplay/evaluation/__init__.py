@@ -1,0 +1,10 @@
+"""What players are worth: played on held-out problems, counted per problem, told with intervals. No torch.
+
+evaluator.py  both roles against an opponent that never changes: what a run measures of itself
+contest.py    several players beside each other, and what else the same turns tell
+figures.py    from what was played to shares with intervals, and to differences
+intervals.py  the intervals
+crossplay.py  every generator against every discriminator
+bugs.py       tests against bugs that no player made
+standings.py  figures as a table, as JSON, as a picture
+"""
