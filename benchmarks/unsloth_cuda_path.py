@@ -91,7 +91,9 @@ def main() -> int:
         (arguments.folder / f"{arguments.by}.json").write_text(json.dumps(told), encoding="utf-8")
         return 0
     if lacking := [name for name in NEEDED if find_spec(name) is None]:
-        print(f"not run: {', '.join(lacking)} not installed; python -m pip install 'selfplay[gpu]' triton")
+        from selfplay.errors import install
+
+        print(f"not run: {', '.join(lacking)} not installed; {install('gpu')} triton")
         return 2
     print(f"{_versions()}\ninterpreted on this CPU; speed, memory and 4-bit kernels are not shown\n", flush=True)
     with tempfile.TemporaryDirectory() as folder:

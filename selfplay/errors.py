@@ -1,9 +1,24 @@
 """What can go wrong in a way that the user can mend. Every message names the thing, the limit and the way out.
 
     SelfplayError
-    ├── UnknownName    a rule, schedule, stage, style, set ... that does not exist; says which do, and which was meant
-    ├── BadInput       an argument or a file of a command that cannot be used
-    └── ProblemError   a problem file that cannot be read, or problems that cannot be played
+    ├── UnknownName         a rule, schedule, stage, style, set ... that does not exist; says which do, and which was meant
+    │   └── UnknownProblem  no problem of this id
+    ├── BadInput            an argument or a file of a command that cannot be used
+    ├── ConfigError         a key of the configuration that is unknown, or a value that it cannot have
+    ├── ProblemError        a problem file that cannot be read, or problems that cannot be played
+    ├── MissingResource     a folder of the package that is not where an installation puts it
+    ├── BoxUnavailable      the sandbox cannot be started here
+    │   └── E2BUnavailable  E2B cannot be used
+    ├── TierTooLow          programs are confined less than was asked for
+    ├── SandboxFailed       the sandbox did not answer a command, twice
+    ├── PolicyError         a model or its adapters cannot be used, or cannot learn
+    ├── ShapeUnknown        the sizes of a model are not known
+    ├── RanksError          the processes of a run cannot go on together
+    ├── RunFolderError      the folder of a run cannot be used, or cannot take more
+    ├── CheckpointError     there is no whole checkpoint to go on from
+    ├── AdapterError        trained adapters are missing, or belong to another model
+    ├── LedgerError         a record of a run cannot be read
+    └── HubError            the hub did not take or give what was asked
 
 A command catches `SelfplayError` alone, prints it without a traceback and exits 2. Left out: infrastructure failures
 (they are data, verdict `infra_error`) and programming errors (they keep their traceback).
@@ -14,6 +29,13 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
+
+DISTRIBUTION = "selfplay-code"  # what pip installs; `selfplay` is another project there
+
+
+def install(extra: str) -> str:
+    """The command that installs what an extra brings."""
+    return f"python -m pip install '{DISTRIBUTION}[{extra}]'"
 
 
 class SelfplayError(Exception):

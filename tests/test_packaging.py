@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from selfplay import _HOMES, __all__, __version__, bank, evaluate, solve
+from selfplay.__main__ import COMMANDS
 from selfplay.config import PRESETS, Config
 from selfplay.game.phases import SCHEDULES
 from selfplay.game.rewards import RULES
@@ -31,6 +32,37 @@ def command(name: str) -> str:
 def test_the_readme_has_two_commands_that_install_with_the_tested_versions() -> None:
     assert command("train") == "pip install -c constraints.txt . && python -m selfplay.train"
     assert command("test") == 'pip install -c constraints.txt ".[dev]" && python -m pytest -n 2'
+
+
+def test_nothing_that_is_written_here_installs_another_project_of_the_same_name() -> None:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
+    bare = re.compile(r"\b(?:install|uv add)\b[^\n`]*[\s'\"]selfplay(?![-\w./:])|['\"\s]selfplay\[[a-z]")
+    files = (
+        ROOT / name for name in listed.stdout.split("\0") if name.endswith((".md", ".py", ".ipynb", ".toml", ".txt"))
+    )
+    here = Path(__file__).resolve()
+    found = [f"{file}: {match[0]}" for file in files if file != here for match in bare.finditer(file.read_text())]
+    assert found == []
+    assert bare.search("pip install selfplay")
+    assert bare.search("pip install -U 'selfplay[gpu]'")
+    assert not bare.search("pip install selfplay-code")
+
+
+def test_the_command_selfplay_lists_every_command_and_no_other() -> None:
+    modules = {path.stem for path in (ROOT / "selfplay").glob("*.py") if "def main(" in path.read_text()} - {"__main__"}
+    assert set(COMMANDS) == modules
+    ran = subprocess.run([sys.executable, "-m", "selfplay"], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert all(f"\n  {name} " in ran.stdout for name in COMMANDS)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [(["tran"], 2, "did you mean 'train'"), (["hub"], 2, "selfplay.hub"), (["report", "--help"], 0, "HTML")],
+)
+def test_a_command_by_its_name_is_the_command_of_the_module(words: list[str], code: int, said: str) -> None:
+    ran = subprocess.run([sys.executable, "-m", "selfplay", *words], cwd=ROOT, capture_output=True, text=True)
+    assert ran.returncode == code
+    assert said in ran.stdout + ran.stderr
 
 
 def test_ci_runs_the_command_of_the_readme() -> None:
@@ -57,7 +89,7 @@ def test_every_direct_dependency_is_constrained_or_has_a_floor() -> None:
 
 def test_the_bounds_that_a_gpu_install_needs_stand_in_what_the_tests_install() -> None:
     extras = PROJECT["optional-dependencies"]
-    assert extras["dev"][0] == "selfplay[trl,datasets]"
+    assert extras["dev"][0] == "selfplay-code[trl,datasets]"
     bounds = " ".join(PROJECT["dependencies"] + extras["trl"] + extras["datasets"])
     for bound in ("torch>=2.8,<2.15", "<=5.17.0", "<=1.15.0", "!=4.0.*,!=4.1.0,!=4.4.*,!=4.5.*,<5"):
         assert bound in bounds

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from selfplay.errors import BadInput
+from selfplay.errors import BadInput, install
 from selfplay.evaluation.contest import Appearance
 from selfplay.evaluation.crossplay import CrossPlay
 from selfplay.evaluation.intervals import Estimate
@@ -137,7 +137,7 @@ def _pyplot(path: Path) -> Any:
     try:
         library = import_module("matplotlib")
     except ImportError:
-        raise BadInput(f"--chart {path} needs matplotlib: pip install 'selfplay[report]'") from None
+        raise BadInput(f"--chart {path} needs matplotlib: {install('report')}") from None
     library.use("Agg")  # no window
     library.rcParams["svg.hashsalt"] = "selfplay"  # the same picture every time
     return import_module("matplotlib.pyplot")

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from typing import Any, Literal
 
 from selfplay.config import CARDS, Config
-from selfplay.errors import SelfplayError
+from selfplay.errors import SelfplayError, install
 from selfplay.learning.memory import GIB, RESERVE, Precision, Use, fitted, plan, table
 from selfplay.learning.plan import planned_steps
 from selfplay.learning.policy import PolicyError, check_kind
@@ -249,9 +249,7 @@ def _cut(config: Config, planned: int, longest: int) -> dict[str, str]:
 def _backend(config: Config, machine: Machine) -> tuple[Backend, str]:
     if config.backend == "unsloth":
         if not machine.unsloth:
-            raise SelfplayError(
-                "backend is unsloth, which is not installed: python -m pip install 'selfplay[gpu]', or give --backend auto"
-            )
+            raise SelfplayError(f"backend is unsloth, which is not installed: {install('gpu')}, or give --backend auto")
         return "unsloth", "asked for" if machine.cuda else "asked for; without a CUDA GPU it accelerates nothing"
     if config.backend == "transformers":
         return "transformers", "asked for"

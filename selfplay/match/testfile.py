@@ -153,7 +153,7 @@ def lines(text):
 _MODEL = '''"""A MODEL WROTE THE TESTS IN THIS FILE, AND RUNNING THE FILE RUNS THEM.
 
 Nobody has read them. They stand here as text, and each is given to selfplay, which runs the program in its sandbox.
-Tests of {told}: put the solution beside this file, as {module}.py, install selfplay, and run pytest.
+Tests of {told}: put the solution beside this file, as {module}.py, pip install selfplay-code, and run pytest.
 """
 
 from pathlib import Path

@@ -19,12 +19,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
-from selfplay.errors import SelfplayError
+from selfplay.errors import DISTRIBUTION, SelfplayError, install
 from selfplay.run.folder import cannot_write, nearest_folder
 
 Status = Literal["ok", "note", "missing"]
 
-NAME = "selfplay"
 EMBEDDED_NEEDS = ("torch", "transformers", "peft", "tokenizers", "safetensors", "jinja2", "numpy", "pyyaml")
 FREE_MIB = 200  # an embedded run writes some tens of MiB
 WEIGHTS = ("config.json", "model.safetensors", "tokenizer.json")
@@ -73,7 +72,7 @@ def python() -> list[Finding]:
 
 def requires_python() -> str:
     try:
-        return str(metadata.metadata(NAME).json.get("requires_python", ""))
+        return str(metadata.metadata(DISTRIBUTION).json.get("requires_python", ""))
     except metadata.PackageNotFoundError:
         return str(_project().get("requires-python", ""))
 
@@ -81,13 +80,13 @@ def requires_python() -> str:
 def requirements() -> list[tuple[str, str, str]]:
     """Our dependencies as (package, bounds, extra); the extra is empty for those that every installation needs."""
     try:
-        lines = metadata.requires(NAME) or []
+        lines = metadata.requires(DISTRIBUTION) or []
     except metadata.PackageNotFoundError:
         project = _project()
         lines = list(project.get("dependencies", ()))
         for extra, wanted in project.get("optional-dependencies", {}).items():
             lines += [f'{line} ; extra == "{extra}"' for line in wanted]
-    return [own for own in map(_parsed, lines) if own[0] != NAME]  # an extra may name others of this package
+    return [own for own in map(_parsed, lines) if own[0] != DISTRIBUTION]  # an extra may name others of this package
 
 
 def _project() -> dict[str, Any]:
@@ -181,7 +180,7 @@ def embedded_player() -> list[Finding]:
     absent = [name for name in WEIGHTS if not (folder / name).is_file()]
     if absent:
         found = f"{', '.join(absent)} missing from {folder}"
-        return [Finding("embedded player", "missing", found, f"install {NAME} again")]
+        return [Finding("embedded player", "missing", found, f"install {DISTRIBUTION} again")]
     size = (folder / "model.safetensors").stat().st_size / 1e6
     return [Finding("embedded player", "ok", f"{size:.1f} MB of weights")]
 
@@ -235,5 +234,5 @@ def _e2b() -> Finding:
     key, sdk = bool(os.environ.get("E2B_API_KEY")), installed("e2b")
     found = f"{'a key is set' if key else 'no key'}, the SDK is {f'installed ({sdk})' if sdk else 'not installed'}"
     steps = [] if key else ["set E2B_API_KEY"]
-    steps += [] if sdk else ["python -m pip install 'selfplay[e2b]'"]
+    steps += [] if sdk else [install("e2b")]
     return Finding("E2B", "ok", found, f"for --sandbox e2b: {', '.join(steps)}" if steps else "")

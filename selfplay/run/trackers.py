@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from selfplay.config import Config
-from selfplay.errors import BadInput, UnknownName
+from selfplay.errors import BadInput, UnknownName, install
 from selfplay.printing import printable
 from selfplay.run.figures import by_role, of_evaluation
 from selfplay.run.recorders import Silent
@@ -95,7 +95,7 @@ def names(config: Config) -> tuple[str, ...]:
         if name not in TRACKERS:
             raise UnknownName("tracker", name, TRACKERS)
         if find_spec(name) is None:
-            raise BadInput(f'{name} is not installed; `pip install "selfplay[{name}]"`, or leave it out of --report-to')
+            raise BadInput(f"{name} is not installed: {install(name)}, or leave it out of --report-to")
     return chosen
 
 

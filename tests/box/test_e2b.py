@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 if importlib.util.find_spec("e2b") is None:
-    pytest.skip('the package e2b is missing: pip install "selfplay[e2b]"', allow_module_level=True)
+    pytest.skip('the package e2b is missing: pip install "selfplay-code[e2b]"', allow_module_level=True)
 
 sys.path.insert(0, str(Path(__file__).parent))
 import e2b_server as server_module
@@ -563,14 +563,14 @@ def test_the_cost_is_shown_at_the_end(server: E2BServer) -> None:
 
 def test_without_a_key_the_message_names_it_and_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("E2B_API_KEY", raising=False)
-    with pytest.raises(BoxUnavailable, match=r"E2B_API_KEY.*selfplay\[e2b\]"):
+    with pytest.raises(BoxUnavailable, match=r"E2B_API_KEY.*selfplay-code\[e2b\]"):
         E2BBox()
 
 
 def test_without_the_package_the_message_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("E2B_API_KEY", "x")
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(BoxUnavailable, match=r"pip install \"selfplay\[e2b\]\""):
+    with pytest.raises(BoxUnavailable, match=r"pip install 'selfplay-code\[e2b\]'"):
         E2BBox()
 
 

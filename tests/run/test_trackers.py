@@ -132,7 +132,7 @@ def test_an_unknown_tracker_is_refused_with_those_that_there_are() -> None:
 
 def test_a_tracker_that_is_not_installed_is_refused_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trackers, "find_spec", lambda name: None)
-    with pytest.raises(BadInput, match=r'`pip install "selfplay\[wandb\]"`'):
+    with pytest.raises(BadInput, match=r"pip install 'selfplay-code\[wandb\]'"):
         names(Config(report_to=("wandb", "trackio")))
 
 

@@ -32,12 +32,13 @@ from selfplay.box.task import Box, Execution, Task
 from selfplay.box.tiers import Tier
 from selfplay.box.wire import Order
 from selfplay.box.zygotes import BoxUnavailable
+from selfplay.errors import install
 
 _SMALLEST_BATCH = 16  # orders: fewer are not worth a sandbox of their own
 _UNTOLD = 64  # programs that are done and that nobody has taken: more are not run meanwhile
-_NO_PACKAGE = 'E2B needs its SDK: pip install "selfplay[e2b]"'
+_NO_PACKAGE = f"E2B needs its SDK: {install('e2b')}"
 _NO_KEY = (
-    'E2B needs a key: set E2B_API_KEY to one from https://e2b.dev/dashboard?tab=keys (and pip install "selfplay[e2b]"), '
+    f"E2B needs a key: set E2B_API_KEY to one from https://e2b.dev/dashboard?tab=keys (and {install('e2b')}), "
     "or use --sandbox local"
 )
 

@@ -18,6 +18,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
+from selfplay.errors import install
 from selfplay.learning.policy.errors import PolicyError
 from selfplay.learning.policy.settings import PolicySettings
 
@@ -31,7 +32,7 @@ try:
     FastLanguageModel = _unsloth.FastLanguageModel
 except ImportError as trouble:
     raise PolicyError(
-        f"unsloth cannot be imported ({trouble}): python -m pip install 'selfplay[gpu]', or give --backend transformers"
+        f"unsloth cannot be imported ({trouble}): {install('gpu')}, or give --backend transformers"
     ) from trouble
 
 import torch
