@@ -62,22 +62,24 @@ def train(config: Config | str | Path | None = None, **knobs: Any) -> Result:
 
 def _run(config: Config) -> Result:
     from selfplay.run import ending
+    from selfplay.run.alarms import Alarms
     from selfplay.run.folder import RunFolder
     from selfplay.run.live import display
     from selfplay.run.progress import Progress, evaluation_table
-    from selfplay.run.recorders import Memory, Watched
+    from selfplay.run.recorders import Recorder, Recorders
 
-    first, unheard, run = _first(), Memory(), Path(config.output_dir)
+    first, run = _first(), Path(config.output_dir)
+    recorder = Recorder()
     if first:
         _check(config)
-    if config.resume and (done := _finished(config, Progress().say if first else unheard.say)):
+    if config.resume and (done := _finished(config, Progress().say if first else recorder.say)):
         return done
     config = _begun_on(config)
     # A folder that is taken is refused here, before torch is loaded.
     screen = display(config)
-    recorder: Any = unheard
     if first:
-        recorder = Watched(RunFolder(config), screen, *_elsewhere(config, screen.say), ledger=config.ledger)
+        alarms = Alarms(screen.say, ledger=config.ledger)
+        recorder = Recorders(RunFolder(config), screen, *_elsewhere(config, screen.say), alarms)
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     try:
         recorder.say("loading PyTorch")

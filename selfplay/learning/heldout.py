@@ -56,7 +56,7 @@ def evaluate(run: Run) -> None:
         run.recorder.evaluation(record)
     state.evaluated(records, everyone)
     if state.done and not state.finished:  # what ends a run is kept once its adapters are saved
-        run.recorder.keep(state, must=True)
+        run.recorder.checkpoint(state, must=True)
 
 
 def evaluation_record(run: Run, when: str, measured: Sequence[Measured], seconds: float) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from selfplay.learning.heldout import evaluate, record_opponent
 from selfplay.learning.plan import planned_steps, rate_factor, trained_roles, whole_schedule
 from selfplay.learning.policy import PolicyError
 from selfplay.learning.ranks import Ranks
-from selfplay.learning.setup import Recorder, Run
+from selfplay.learning.setup import Run
 from selfplay.learning.update import UpdateStats, clipped_update, update_metrics, update_relief
 from selfplay.match.counts import Counts, merged, step_counts
 from selfplay.match.examine import examine
@@ -37,6 +37,7 @@ from selfplay.match.record import Match
 from selfplay.match.score import score
 from selfplay.match.show import sample_text
 from selfplay.run.progress import evaluation_table
+from selfplay.run.recorders import Recorder
 
 SCHEMA = 1
 MAX_SKIPPED = 3  # updates in a row whose gradient is not finite, after which a run ends
@@ -87,7 +88,7 @@ def _train(run: Run, held: Held) -> Result:
         for step in state.plan[state.done :]:
             with held():
                 train_step(run, step)
-                run.recorder.keep(state)
+                run.recorder.checkpoint(state)
             evaluate(run)
             if step.ends_stage and not state.paid:
                 run.recorder.say(UNPAID)
@@ -104,7 +105,7 @@ def _train(run: Run, held: Held) -> Result:
                 error.add_note(f"the adapters could not be saved: {trouble}")
         raise
     run.recorder.save(run.policy)
-    run.recorder.keep(state, must=True)  # the last: it says that the run is finished
+    run.recorder.checkpoint(state, must=True)  # the last: it says that the run is finished
     return Result(state.evaluations, state.done)
 
 
@@ -119,7 +120,7 @@ def _leave(run: Run) -> None:
     run.recorder.save(run.policy)
     snapshots = [run.policy.trainer.snapshot(role) for role in ROLES]
     if run.state.whole and all(weights.isfinite().all() for own in snapshots for weights in own.values()):
-        run.recorder.keep(run.state, must=True)
+        run.recorder.checkpoint(run.state, must=True)
 
 
 def train_step(run: Run, step: Step) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
 
 import torch
 
@@ -37,33 +36,11 @@ from selfplay.mutation.bank import MutantBank
 from selfplay.run.adapters import check_base, find_adapters
 from selfplay.run.checkpoints import to_resume
 from selfplay.run.folder import versions
+from selfplay.run.recorders import Recorder
 
 SPLITS = ("train", "dev", "test")
 CLASS_SHARES = (0.8, 0.1, 0.1)
 FEW = 10  # problems of a split below which an evaluation says next to nothing
-
-
-class Recorder(Protocol):
-    """Where a run's records go. Only rank 0's is asked to keep anything."""
-
-    def say(self, text: str) -> None: ...
-    def about(self, **facts: Any) -> None: ...
-    def step(self, metrics: Mapping[str, Any]) -> None: ...
-    def evaluation(self, record: Mapping[str, Any]) -> None: ...
-    def episodes(self, records: Sequence[Mapping[str, Any]]) -> None: ...
-    def sample(self, text: str) -> None: ...
-
-    def save(self, policy: Policy) -> None:
-        """Keeps the adapters as they are."""
-        ...
-
-    def keep(self, state: State, must: bool = False) -> None:
-        """Keeps a checkpoint, where one is due or there `must` be one."""
-        ...
-
-    def rewind(self, step: int, records: Mapping[str, int]) -> None:
-        """Takes back what was recorded after `step` steps, when the files of `records` had these sizes."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

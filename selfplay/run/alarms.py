@@ -21,6 +21,7 @@ from selfplay.game.phases import STAGE_IDS
 from selfplay.game.stages import get_stage
 from selfplay.printing import printable
 from selfplay.run.figures import Metrics, is_number, of_role, trained
+from selfplay.run.recorders import Recorder
 
 WINDOW = 3  # steps that a mean is taken over, and in a row that count as lasting
 GAP_LIMIT = 0.05  # nats; where a run does not say what it allows
@@ -217,6 +218,26 @@ class Watch:
         self._sounding.add(key)
         self.raised.append(alarm)
         return [alarm]
+
+
+class Alarms(Recorder):
+    """A recorder that says alarms as they begin. `facts`: what is known of the run before it says so."""
+
+    def __init__(self, say: Callable[[str], None], **facts: Any) -> None:
+        self.watch, self._say = Watch(facts), say
+
+    def about(self, **facts: Any) -> None:
+        self.watch.facts |= facts
+
+    def step(self, metrics: Metrics) -> None:
+        self._sound(self.watch.step(metrics))
+
+    def episodes(self, records: Sequence[Mapping[str, Any]]) -> None:
+        self._sound(self.watch.episodes(records))
+
+    def _sound(self, alarms: Sequence[Alarm]) -> None:
+        for alarm in alarms:
+            self._say(str(alarm))
 
 
 def raised(steps: Iterable[Metrics], facts: Facts | None = None) -> list[Alarm]:

@@ -26,7 +26,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from selfplay import __version__
 from selfplay.config import Config
@@ -34,6 +34,7 @@ from selfplay.config.layers import MADE_WITH, RUN_FILE
 from selfplay.errors import SelfplayError
 from selfplay.run import checkpoints
 from selfplay.run.checkpoints import About
+from selfplay.run.recorders import Recorder, Resumable, Savable
 
 SCHEMA = 1
 CONFIG, METRICS, EPISODES, ADAPTERS = RUN_FILE, "metrics.jsonl", "episodes.jsonl", "adapters"
@@ -47,27 +48,7 @@ class RunFolderError(SelfplayError):
     """The folder of a run cannot be used, or cannot take more."""
 
 
-class Saves(Protocol):
-    """A policy, as far as the folder is concerned."""
-
-    def save(self, folder: Path) -> None:
-        """Writes folder/adapters/generator and folder/adapters/discriminator, whole or not at all."""
-        ...
-
-
-class Keeps(Protocol):
-    """The state of a run, as far as the folder is concerned."""
-
-    def about(self, records: Mapping[str, int]) -> About:
-        """What a checkpoint of it is of; `records` are the sizes of the files that it belongs to."""
-        ...
-
-    def save(self, folder: Path) -> None:
-        """Writes all of it into a folder."""
-        ...
-
-
-class RunFolder:
+class RunFolder(Recorder):
     """A recorder that writes to `config.output_dir`. Raises RunFolderError where that is taken or cannot be written.
 
     That of a resumed run holds it already: `rewind` opens it before anything is recorded.
@@ -85,11 +66,8 @@ class RunFolder:
         self._kept: About | None = None  # the last checkpoint, when it was made and how long that took
         self._kept_at, self._cost = time.perf_counter(), 0.0
 
-    def say(self, text: str) -> None:
-        """What a run is at is for the reader of the log."""
-
     def about(self, **facts: Any) -> None:
-        """Facts for config.yaml that are known once the judge and the model are open (tier, parameters ...)."""
+        """Facts for config.yaml."""
         self._facts |= facts
 
     def step(self, metrics: Mapping[str, Any]) -> None:
@@ -107,10 +85,7 @@ class RunFolder:
         if records:
             self._append(EPISODES, records)
 
-    def sample(self, text: str) -> None:
-        """Samples are for the reader of the log; the episode itself is in episodes.jsonl."""
-
-    def save(self, policy: Saves) -> None:
+    def save(self, policy: Savable) -> None:
         if not self._open:  # where an open folder was removed meanwhile, the weights are still worth a new one
             self._begin()
         try:
@@ -119,7 +94,7 @@ class RunFolder:
             shutil.rmtree(self.path / f"{ADAPTERS}.partial", ignore_errors=True)
             raise _trouble(self.path / ADAPTERS, error) from error
 
-    def keep(self, state: Keeps, must: bool = False) -> None:
+    def checkpoint(self, state: Resumable, must: bool = False) -> None:
         """Writes a checkpoint where one is due, or `must` be, and removes what is in excess."""
         about = state.about({})
         if about == self._kept or not (must or self._due(about.step)):
@@ -162,9 +137,6 @@ class RunFolder:
         if self.config.save_steps == "auto":
             return time.perf_counter() - self._kept_at >= PACE * self._cost
         return step % self.config.save_steps == 0
-
-    def close(self) -> None:
-        """Every record is written when it comes."""
 
     def _append(self, name: str, records: Iterable[Mapping[str, Any]]) -> None:
         self._begin()

@@ -16,7 +16,7 @@ from typing import Any, TextIO
 
 from selfplay.game.episode import ROLES
 from selfplay.printing import printable
-from selfplay.run.folder import Keeps, Saves
+from selfplay.run.recorders import Recorder
 
 REPEAT = 20  # lines between two headers
 FIGURES = {
@@ -91,7 +91,7 @@ LEGEND = (
 )
 
 
-class Progress:
+class Progress(Recorder):
     """A recorder that prints. `width`: characters of a line; None: those of the terminal, and no limit elsewhere."""
 
     def __init__(self, out: TextIO | None = None, width: int | None = None) -> None:
@@ -117,20 +117,9 @@ class Progress:
     def evaluation(self, record: Mapping[str, Any]) -> None:
         self._fold(evaluation_line(record))
 
-    def episodes(self, records: Sequence[Mapping[str, Any]]) -> None: ...
-
     def sample(self, text: str) -> None:
         lines = [self._folded(f"  | {line}", "  |        ") for line in text.splitlines()]
         self._print("\n".join(["", "  sample episode", *lines, ""]))
-
-    def save(self, policy: Saves) -> None: ...
-
-    def keep(self, state: Keeps, must: bool = False) -> None: ...
-
-    def rewind(self, step: int, records: Mapping[str, int]) -> None: ...
-
-    def close(self) -> None:
-        """Nothing more will be recorded."""
 
     def _fold(self, text: str) -> None:
         self._print(self._folded(text, "   "))

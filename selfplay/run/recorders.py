@@ -1,111 +1,89 @@
-"""Where records go besides a folder and a screen: to several places at once, watched for what is wrong, or to memory."""
+"""Where a run's records go: what a recorder is, and several of them as one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
 
-from selfplay.run.alarms import Alarm, Watch
-from selfplay.run.folder import Keeps, Saves
-
-
-class Silent:
-    """A recorder that keeps nothing; one that cares for a few records overrides these."""
-
-    def say(self, text: str) -> None: ...
-
-    def about(self, **facts: Any) -> None: ...
-
-    def step(self, metrics: Mapping[str, Any]) -> None: ...
-
-    def evaluation(self, record: Mapping[str, Any]) -> None: ...
-
-    def episodes(self, records: Sequence[Mapping[str, Any]]) -> None: ...
-
-    def sample(self, text: str) -> None: ...
-
-    def save(self, policy: Saves) -> None: ...
-
-    def keep(self, state: Keeps, must: bool = False) -> None: ...
-
-    def rewind(self, step: int, records: Mapping[str, int]) -> None: ...
-
-    def close(self) -> None: ...
+from selfplay.run.checkpoints import About
 
 
-class Recorders:
-    """Several recorders as one."""
+class Savable(Protocol):
+    """A policy, as far as recorders are concerned."""
 
-    def __init__(self, *each: Any) -> None:
-        self.each = each
+    def save(self, folder: Path) -> None:
+        """Writes folder/adapters/generator and folder/adapters/discriminator, whole or not at all."""
+        ...
+
+
+class Resumable(Protocol):
+    """The state of a run, as far as recorders are concerned."""
+
+    def about(self, records: Mapping[str, int]) -> About:
+        """What a checkpoint of it is of; `records` are the sizes of the files that it belongs to."""
+        ...
+
+    def save(self, folder: Path) -> None:
+        """Writes all of it into a folder."""
+        ...
+
+
+class Recorder:
+    """A recorder that records nothing; others override what they care for. Only rank 0 gives it steps and episodes."""
 
     def say(self, text: str) -> None:
-        for recorder in self.each:
-            recorder.say(text)
+        """What the run is at, for whoever watches."""
 
     def about(self, **facts: Any) -> None:
-        for recorder in self.each:
-            recorder.about(**facts)
+        """What is known of the run once the judge and the model are open (tier, parameters ...)."""
 
     def step(self, metrics: Mapping[str, Any]) -> None:
-        for recorder in self.each:
-            recorder.step(metrics)
+        """A step is done: its line of metrics.jsonl."""
 
     def evaluation(self, record: Mapping[str, Any]) -> None:
-        for recorder in self.each:
-            recorder.evaluation(record)
+        """An evaluation is done: its line of metrics.jsonl."""
 
     def episodes(self, records: Sequence[Mapping[str, Any]]) -> None:
-        for recorder in self.each:
-            recorder.episodes(records)
+        """The matches of the step: lines of episodes.jsonl."""
 
     def sample(self, text: str) -> None:
-        for recorder in self.each:
-            recorder.sample(text)
+        """An episode of the step, to be looked at."""
 
-    def save(self, policy: Saves) -> None:
-        for recorder in self.each:
-            recorder.save(policy)
+    def save(self, policy: Savable) -> None:
+        """The run ends: its adapters."""
 
-    def keep(self, state: Keeps, must: bool = False) -> None:
-        for recorder in self.each:
-            recorder.keep(state, must)
+    def checkpoint(self, state: Resumable, must: bool = False) -> None:
+        """A checkpoint can be made; there `must` be one at the end and where an evaluation was made."""
 
     def rewind(self, step: int, records: Mapping[str, int]) -> None:
-        for recorder in self.each:
-            recorder.rewind(step, records)
+        """What was recorded after `step` steps, when the files of `records` had these sizes, counts no more."""
 
     def close(self) -> None:
+        """Nothing more will be recorded."""
+
+
+class Recorders(Recorder):
+    """Several recorders as one: each gets every record, in their order."""
+
+    def __init__(self, *each: Recorder) -> None:
+        self.each = each
+
+
+def _to_each(name: str) -> Callable[..., None]:
+    def record(self: Recorders, *arguments: Any, **facts: Any) -> None:
         for recorder in self.each:
-            recorder.close()
+            getattr(recorder, name)(*arguments, **facts)
+
+    return record
 
 
-class Watched(Recorders):
-    """Several recorders as one, to which alarms are said as they begin. `facts`: what is known of the run before it says so."""
-
-    def __init__(self, *each: Any, **facts: Any) -> None:
-        super().__init__(*each)
-        self.watch = Watch(facts)
-
-    def about(self, **facts: Any) -> None:
-        self.watch.facts |= facts
-        super().about(**facts)
-
-    def step(self, metrics: Mapping[str, Any]) -> None:
-        super().step(metrics)
-        self._sound(self.watch.step(metrics))
-
-    def episodes(self, records: Sequence[Mapping[str, Any]]) -> None:
-        super().episodes(records)
-        self._sound(self.watch.episodes(records))
-
-    def _sound(self, alarms: Sequence[Alarm]) -> None:
-        for alarm in alarms:
-            self.say(str(alarm))
+for _name in [name for name in vars(Recorder) if not name.startswith("_")]:
+    setattr(Recorders, _name, _to_each(_name))
 
 
-class Memory:
-    """A recorder that keeps everything, for tests and for other ranks than the first."""
+class Memory(Recorder):
+    """A recorder that keeps everything, for tests and benchmarks."""
 
     def __init__(self) -> None:
         self.said: list[str] = []
@@ -115,7 +93,7 @@ class Memory:
         self.episode_records: list[Mapping[str, Any]] = []
         self.samples: list[str] = []
         self.saved = 0
-        self.kept: list[int] = []
+        self.checkpoints: list[int] = []  # the steps after which there must be one
 
     def say(self, text: str) -> None:
         self.said.append(text)
@@ -135,15 +113,9 @@ class Memory:
     def sample(self, text: str) -> None:
         self.samples.append(text)
 
-    def save(self, policy: Saves) -> None:
+    def save(self, policy: Savable) -> None:
         self.saved += 1
 
-    def keep(self, state: Keeps, must: bool = False) -> None:
-        """The steps after which there must be a checkpoint."""
+    def checkpoint(self, state: Resumable, must: bool = False) -> None:
         if must:
-            self.kept.append(state.about({}).step)
-
-    def rewind(self, step: int, records: Mapping[str, int]) -> None:
-        """Another process, or an earlier one, has recorded what came before."""
-
-    def close(self) -> None: ...
+            self.checkpoints.append(state.about({}).step)

@@ -20,7 +20,7 @@ from selfplay.config import Config
 from selfplay.errors import BadInput, UnknownName, install
 from selfplay.printing import printable
 from selfplay.run.figures import by_role, of_evaluation
-from selfplay.run.recorders import Silent
+from selfplay.run.recorders import Recorder
 
 PROJECT = "selfplay"
 LOGIN_SECONDS = 30  # that a tracker may wait for a key
@@ -103,7 +103,7 @@ def run_name(config: Config) -> str:
     return Path(config.output_dir).resolve().name
 
 
-class Tracking(Silent):
+class Tracking(Recorder):
     """A recorder that reports to one tracker, until that fails. `say`: where to say so."""
 
     def __init__(

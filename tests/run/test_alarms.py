@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from selfplay.run.alarms import RULES, Watch, empty_turns, raised
+from selfplay.run.alarms import RULES, Alarms, Watch, empty_turns, raised
 
 RECORDED = Path(__file__).parent / "default_run.jsonl"
 GOOD: dict[str, Any] = {
@@ -154,3 +154,28 @@ def test_no_alarm_sounds_in_the_recorded_default_run() -> None:
     records = [json.loads(line) for line in RECORDED.read_text(encoding="utf-8").splitlines()]
     assert len(records) == 40
     assert raised(records, {"logprob_gap_limit": 1e-4}) == []
+
+
+def test_an_alarm_is_said_after_its_step_by_what_is_known_of_the_run() -> None:
+    said: list[str] = []
+    alarms = Alarms(said.append)
+    alarms.about(logprob_gap_limit=1e-4)
+    alarms.step({"step": 0, "role": "generator", "logprob_gap": 1e-6})
+    alarms.step({"step": 1, "role": "generator", "logprob_gap": 9e-5})
+    [alarm] = said
+    assert alarm.startswith(
+        "ALARM at step 2: sampler and trainer differ by 9e-05 nats per token on the generator's turns"
+    )
+
+
+def test_an_alarm_about_episodes_is_said(match_record: dict[str, Any]) -> None:
+    said: list[str] = []
+    Alarms(said.append).episodes([match_record])
+    assert any("turns of the discriminator at stage 4" in alarm for alarm in said)
+
+
+def test_without_a_ledger_an_alarm_about_empty_turns_is_said_by_the_metrics() -> None:
+    said: list[str] = []
+    Alarms(said.append, ledger="off").step({"step": 0, "role": "generator", "empty/discriminator/2": 1.0})
+    [alarm] = said
+    assert "100% of the turns of the discriminator at stage 2 (Structured Reasoning) are empty" in alarm

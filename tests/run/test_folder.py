@@ -218,7 +218,7 @@ def kept(config: Config) -> list[int]:
 
 def test_a_checkpoint_knows_how_much_of_the_records_belongs_to_it(config: Config) -> None:
     folder = begun(config)
-    folder.keep(State(1), must=True)
+    folder.checkpoint(State(1), must=True)
     [made] = listed(Path(config.output_dir))
     size = (Path(config.output_dir) / "metrics.jsonl").stat().st_size
     assert made.about.records == {"metrics.jsonl": size, "episodes.jsonl": 0}
@@ -227,7 +227,7 @@ def test_a_checkpoint_knows_how_much_of_the_records_belongs_to_it(config: Config
 def test_an_evaluation_that_waits_is_in_the_records_of_a_checkpoint(config: Config) -> None:
     folder = RunFolder(config)
     folder.evaluation({"when": "before"})
-    folder.keep(State(0), must=True)
+    folder.checkpoint(State(0), must=True)
     folder.step({"step": 0})
     assert [line["kind"] for line in lines(config, "metrics.jsonl")] == ["evaluation", "step"]
     [made] = listed(Path(config.output_dir))
@@ -237,11 +237,11 @@ def test_an_evaluation_that_waits_is_in_the_records_of_a_checkpoint(config: Conf
 def test_what_was_recorded_after_a_checkpoint_is_taken_back(config: Config) -> None:
     folder = begun(config, 2)
     folder.episodes([{"problem": "a"}])
-    folder.keep(State(2), must=True)
+    folder.checkpoint(State(2), must=True)
     [made] = listed(Path(config.output_dir))
     folder.step({"step": 2})
     folder.episodes([{"problem": "b"}])
-    folder.keep(State(3), must=True)
+    folder.checkpoint(State(3), must=True)
     again = RunFolder(configure({"resume": config.output_dir}))
     again.rewind(2, made.about.records)
     assert kept(config) == [2]
@@ -254,15 +254,15 @@ def test_what_was_recorded_after_a_checkpoint_is_taken_back(config: Config) -> N
 def test_checkpoints_are_due_every_so_many_steps_and_where_there_must_be_one(config: Config) -> None:
     folder = begun(replace(config, save_steps=3, save_total_limit=100))
     for step in range(1, 9):
-        folder.keep(State(step), must=step == 4)
+        folder.checkpoint(State(step), must=step == 4)
     assert kept(config) == [3, 4, 6]
 
 
 def test_the_same_state_is_not_kept_twice(config: Config) -> None:
     folder = begun(config)
-    folder.keep(State(1), must=True)
+    folder.checkpoint(State(1), must=True)
     before = os.stat(Path(config.output_dir) / "checkpoints" / "1").st_ino
-    folder.keep(State(1), must=True)
+    folder.checkpoint(State(1), must=True)
     assert os.stat(Path(config.output_dir) / "checkpoints" / "1").st_ino == before
 
 
@@ -273,14 +273,14 @@ def test_by_default_the_next_checkpoint_waits_a_hundred_times_as_long_as_the_las
     monkeypatch.setattr(run_folder.time, "perf_counter", lambda: next(clock))
     folder = begun(replace(config, save_total_limit=100))
     for step in (1, 2, 3):
-        folder.keep(State(step))
+        folder.checkpoint(State(step))
     assert kept(config) == [1, 3]
 
 
 def test_a_folder_that_was_removed_is_named_and_not_made_again(config: Config) -> None:
     folder = begun(config)
     shutil.rmtree(config.output_dir)
-    for write in (lambda: folder.step({}), lambda: folder.keep(State(1), must=True)):
+    for write in (lambda: folder.step({}), lambda: folder.checkpoint(State(1), must=True)):
         with pytest.raises(RunFolderError, match="is gone: it was removed or moved while the run was on"):
             write()
     assert not Path(config.output_dir).exists()
@@ -293,9 +293,9 @@ def test_a_full_disk_leaves_the_checkpoint_before(config: Config) -> None:
             raise OSError(errno.ENOSPC, "No space left on device")
 
     folder = begun(config)
-    folder.keep(State(1), must=True)
+    folder.checkpoint(State(1), must=True)
     with pytest.raises(RunFolderError, match=r"the disk is full: .*checkpoints/2"):
-        folder.keep(Large(2), must=True)
+        folder.checkpoint(Large(2), must=True)
     assert kept(config) == [1]
     assert [path.name for path in (Path(config.output_dir) / "checkpoints").iterdir()] == ["1"]
 

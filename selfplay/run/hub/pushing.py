@@ -16,16 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 from selfplay.config import Config
 from selfplay.errors import SelfplayError
-from selfplay.run.folder import Saves
 from selfplay.run.hub.parcel import Parcel, find_adapters, pack
 from selfplay.run.hub.push import again, check, send
-from selfplay.run.recorders import Silent
+from selfplay.run.recorders import Recorder, Savable
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
 
-class Pushing(Silent):
+class Pushing(Recorder):
     """Pushes `config.output_dir`. `say`: where to say so. Raises HubError where nobody is logged in or the name is none."""
 
     def __init__(self, config: Config, say: Callable[[str], None], api: HfApi | None = None) -> None:
@@ -39,12 +38,12 @@ class Pushing(Silent):
         check(self.repo, api)
         disable_progress_bars()  # they would be drawn into the run's own lines
 
-    def save(self, policy: Saves) -> None:
+    def save(self, policy: Savable) -> None:
         """The run ends: what is under way is waited for, then the last is sent."""
         self._wait()
         self._start()
 
-    def keep(self, state: Any, must: bool = False) -> None:
+    def checkpoint(self, state: Any, must: bool = False) -> None:
         """Perhaps there is a new checkpoint."""
         if self._each and not (self._thread and self._thread.is_alive()):
             self._start()

@@ -33,7 +33,7 @@ def checkpoint(run: Path, adapters: Path, step: int) -> None:
 def test_the_end_of_a_run_is_pushed_and_waited_for(finished: Path, hub: Any, api: HfApi) -> None:
     said: list[str] = []
     one = pushing(finished, api, said)
-    one.keep(None)
+    one.checkpoint(None)
     one.save(Nothing())
     one.close()
     assert hub.repositories["me/run"].commits == 1
@@ -46,9 +46,9 @@ def test_every_new_checkpoint_is_pushed_where_that_is_asked_for(
     one = pushing(run_folder, api, [], "every_save")
     for step in (1, 2):
         checkpoint(run_folder, adapters, step)
-        one.keep(None)
+        one.checkpoint(None)
         one.close()
-        one.keep(None)
+        one.checkpoint(None)
         one.close()
     assert hub.repositories["me/run"].commits == 2
 
