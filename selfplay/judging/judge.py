@@ -149,7 +149,8 @@ class Judge:
         texts = list(dict.fromkeys(case.text for case in cases if not case.literal))
         rows, why = [], list(literal.why)
         for number, source in enumerate(job.programs):
-            told = {text: self.texts.verdicts(subject, text, source, why[number]) for text in texts}
+            secret = source in job.secret
+            told = {text: self.texts.verdicts(subject, text, source, why[number], secret) for text in texts}
             why[number] = why[number] or next((own.why for own in told.values() if own.why), "")
             own = iter(literal.verdicts[number])
             rows.append(tuple(next(own) if case.literal else told[case.text].of(case.expected) for case in cases))

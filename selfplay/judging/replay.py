@@ -120,7 +120,7 @@ class Replay:
     ) -> None:
         self.talker, self.desk, self.limits, self.seed = talker, desk, limits, seed
         self.spent = 0.0  # CPU seconds of the tests of the text that is at hand
-        self.actor: Callable[..., Actor] = cloud or (lambda subject, source: Actor(self, subject, source))
+        self.cloud = cloud
 
     # ---- one run ----
 
@@ -252,10 +252,14 @@ class Replay:
 
     # ---- a program ----
 
-    def before(self, script: Script, subject: Subject, source: str) -> Performance:
+    def actor(self, subject: Subject, source: str, secret: bool = False) -> Actor:
+        """The program, ready to load. A secret one stays on this machine."""
+        return Actor(self, subject, source) if secret or self.cloud is None else self.cloud(subject, source)
+
+    def before(self, script: Script, subject: Subject, source: str, secret: bool = False) -> Performance:
         """The text before one program. Raises Stopped where the sandbox failed."""
         reference = Actor(self, subject, subject.reference or "", beside=True)
-        with self.actor(subject, source) as program, reference:
+        with self.actor(subject, source, secret) as program, reference:
             program.objects = any('["h"' in outcome for outcome in script.story.outcomes)
             try:
                 interface = program.load()

@@ -106,15 +106,17 @@ class Texts:
                 found.setdefault(name, (case, Refusal(shown, test, "skipped", NO_PASS) if skipped else None))
         return list(found.values())
 
-    def verdicts(self, subject: Subject, text: str, source: str, why: str = "") -> Performance:
-        """What a program does before a text, whatever happens. `why`: it does not load, as is known already."""
+    def verdicts(self, subject: Subject, text: str, source: str, why: str = "", secret: bool = False) -> Performance:
+        """What a program does before a text, whatever happens. `why`: it does not load, as is known already. `secret`: it
+        must not leave this machine.
+        """
         if why:
             return Performance(otherwise="not_collected", why=why)
         try:
             if subject.reference is None:
                 story = self._replay.alone(subject, text, source)
                 return told_alone(story) if story else Performance(otherwise="not_collected", why="it does not load")
-            return self.performance(subject, text, source)
+            return self.performance(subject, text, source, secret)
         except Unusable:
             return Performance(otherwise="error")
         except Stopped as stop:
@@ -133,9 +135,9 @@ class Texts:
         right = [f"{spelled(operations[one])} {outcome_said(outcomes[one])}" for one in rests[:3]]
         return "; ".join(did) or "did what the reference does", "; ".join(right) or case.source
 
-    def performance(self, subject: Subject, text: str, source: str) -> Performance:
+    def performance(self, subject: Subject, text: str, source: str, secret: bool = False) -> Performance:
         """What a program does before a text whose script is known or can be made. Raises Unusable and Stopped."""
-        return self._replay.before(self.script(subject, text), subject, source)
+        return self._replay.before(self.script(subject, text), subject, source, secret)
 
     def close(self) -> None:
         """Ends all processes. A later call starts new ones."""

@@ -36,11 +36,11 @@ from selfplay.box.task import Execution, Limits, Task
 from selfplay.box.tiers import Tier
 from selfplay.box.wire import INFRA
 from selfplay.box.zygotes import BoxUnavailable
-from selfplay.cases.read import read_cases
 from selfplay.config import Config, from_flags
 from selfplay.game.problems import Problem
 from selfplay.judging.execute import execute_tests, validate_tests_against_solution
 from selfplay.judging.judge import Job, Judge
+from selfplay.judging.references import subject_of
 
 ADD = "def add(a, b): return a + b"
 WRONG = "def add(a, b): return a - b"
@@ -216,19 +216,34 @@ def test_the_real_cloud_judges_as_this_machine_does(home: LocalBox) -> None:
 # ---- secrets ----
 
 
-def test_references_mutants_and_expected_values_never_leave_this_machine(server: E2BServer, home: LocalBox) -> None:
+@pytest.mark.parametrize(
+    "suite",
+    [
+        pytest.param("assert add(1, 2) == 3\nassert add(1000000, 234567) == 1234567", id="literal"),
+        pytest.param(
+            "def test_sums():\n    secret_limit = add(1, 2)\n    assert secret_limit in {3, 1234567}\n"
+            "    assert add(secret_limit, 1) + secret_limit == 7",
+            id="runs",
+        ),
+    ],
+)
+def test_references_mutants_and_expected_values_never_leave_this_machine(
+    server: E2BServer, home: LocalBox, suite: str
+) -> None:
     reference = "def add(a, b):\n    secret_reference = a + b\n    return secret_reference"
     mutant = "def add(a, b):\n    secret_mutant = a - b\n    return secret_mutant"
     problem = Problem("p", "", "add", "def add(a, b):", (), reference)
-    cases = read_cases("assert add(1, 2) == 3\nassert add(1000000, 234567) == 1234567", "add", problem.signature).cases
     with SplitBox(open_box(server), home=home) as box:
         judge = Judge(box, recheck=1.0)
-        assert len(judge.admit([(problem, [cases])])[0][0].admitted) == 2
-        verdicts = judge.matrices([Job("add", (ADD, WRONG, mutant), cases, secret=(mutant,))])[0].verdicts
-    assert verdicts == (("passed", "passed"), ("failed", "failed"), ("failed", "failed"))
+        asked = [judge.desk.suite(problem, [(1, f"```python\n{suite}\n```")])]
+        [turn] = judge.settle([(problem, asked, ())])[0][0]
+        assert not any(turn.refusals) and len(turn.cases) == 2, turn
+        job = Job("add", (ADD, WRONG, mutant), turn.cases, secret=(mutant,), subject=subject_of(problem))
+        verdicts = judge.matrices([job])[0].verdicts
+    assert [set(row) for row in verdicts] == [{"passed"}, {"failed"}, {"failed"}]
     sent = b"".join(server.uploads)
     assert ADD.encode() in sent
-    assert not [word for word in (b"secret_reference", b"secret_mutant", b"1234567") if word in sent]
+    assert not [word for word in (b"secret_reference", b"secret_mutant", b"secret_limit", b"1234567") if word in sent]
 
 
 def test_a_reference_without_a_local_sandbox_is_refused(server: E2BServer) -> None:
