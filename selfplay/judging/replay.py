@@ -35,7 +35,6 @@ from selfplay.judging.script import (
     Broken,
     Interface,
     Script,
-    Site,
     Story,
     call_name,
     frame_of,
@@ -198,30 +197,31 @@ class Replay:
             raise Unusable("unreadable", f"pytest cannot collect it: {module.why}")
         if story.stopped:
             raise _unusable(next(iter(story.stopped.values())))
-        script = Script(text, interface, story, blob)
-        script.stateful = is_stateful(story.operations) or self.desk.keeps_state(subject.reference or "")
-        script.known = dict(zip(places(story.operations, script.stateful), story.outcomes, strict=True))
         if not story.operations:
             raise Unusable(
                 "no_call", f"nothing of what is under test is used ({subject.entry_point or 'no entry point'})"
             )
-        again = self._recorded(subject, script, reference, hashes=1, seed=1)
-        mine, other = story.verdicts(), again.verdicts()
-        script.unstable = frozenset(name for name in {*mine, *other} if mine.get(name) != other.get(name))
+        script = Script(text, interface, story, blob)
+        script.stateful = is_stateful(story.operations) or self.desk.keeps_state(subject.reference or "")
+        script.known = dict(zip(places(story.operations, script.stateful), story.outcomes, strict=True))
+        script.story = self.like(script, subject, Follower(script, reference).outcome)
+        if script.story.stopped:
+            raise _unusable(next(iter(script.story.stopped.values())))
+        first, second = story.verdicts(), script.story.verdicts()
+        script.unstable = frozenset(name for name in {*first, *second} if first.get(name) != second.get(name))
         self._near(subject, script, reference)
         return script
 
-    def _recorded(self, subject: Subject, script: Script, reference: Actor, hashes: int, seed: int) -> Story:
-        follow = Follower(script, reference)
+    def like(
+        self, script: Script, subject: Subject, answer: Answer, *, hashes: int = 1, interface: Interface | None = None,
+        skip: Sequence[str] = (),
+    ) -> Story:  # fmt: skip
+        """A run that differs in its outcomes alone from the one that is the script's story: the same seeds, and prepared.
+        A test that could tell them apart by anything else would pass the reference and fail all that is near it."""
         story, _ = self.story(
-            script.text,
-            script.interface,
-            follow.outcome,
-            hashes=hashes,
-            seed=seed,
-            blob=script.blob,
+            script.text, interface or script.interface, answer, hashes=hashes, seed=1, skip=skip, blob=script.blob,
             imports=subject.imports,
-        )
+        )  # fmt: skip
         return story
 
     def _near(self, subject: Subject, script: Script, reference: Actor) -> None:
@@ -233,12 +233,10 @@ class Replay:
             follow = Follower(script, reference)
             change = Changer(self.desk, f"{self.seed}", subject, number, changed)
             try:
-                story, _ = self.story(
-                    script.text,
-                    script.interface,
+                story = self.like(
+                    script,
+                    subject,
                     lambda operation, follow=follow, change=change: change(operation, follow.outcome(operation)),
-                    blob=script.blob,
-                    imports=subject.imports,
                 )
             except (Unusable, Stopped):  # a near outcome on which the tests never end is refused by all of them
                 story = Story()
@@ -462,8 +460,9 @@ class Trial:
                 found.sites[name] = "timeout"
             found.tests = dict.fromkeys(found.tests, "timeout")
             return found
+        own = list(places(run.operations, self.script.stateful))
         for name in hit:
-            found.sites[name] = self._verdict(name, run, again)
+            found.sites[name] = self._verdict(name, run, again, own)
         for name in found.tests:
             found.tests[name] = self._of_test(name, run)
         return found
@@ -519,10 +518,7 @@ class Trial:
                 raise Stopped(self.ended[place])
             return self.own[place]
 
-        story, _ = self.replay.story(
-            self.script.text, self.interface, answer, skip=skip, blob=self.script.blob, imports=self.subject.imports
-        )
-        return story
+        return self.replay.like(self.script, self.subject, answer, interface=self.interface, skip=skip)
 
     def _again(self, run: Story) -> Story:
         """The same from the record, under another seed of hashes: what an honest test tells twice."""
@@ -539,14 +535,11 @@ class Trial:
             return outcome
 
         try:
-            story, _ = self.replay.story(
-                self.script.text, self.interface, answer, hashes=1, blob=self.script.blob, imports=self.subject.imports
-            )
+            return self.replay.like(self.script, self.subject, answer, hashes=0, interface=self.interface)
         except Unusable:
             return Story()
-        return story
 
-    def _verdict(self, name: str, run: Story, again: Story) -> Verdict:
+    def _verdict(self, name: str, run: Story, again: Story, own: Sequence[str]) -> Verdict:
         site = run.sites.get(name)
         test = name.rpartition(":")[0]
         if site is None:
@@ -557,13 +550,9 @@ class Trial:
         if run is not again and (other is None or other.held):
             _log.warning("a test failed a program once and not again: it does not count against it")
             return "passed"
-        if not self._rests_on_difference(site, run):
+        if not any(own[number] in self.differing for number in site.rests):
             return "passed"
         return "error" if site.why else "failed"
-
-    def _rests_on_difference(self, site: Site, run: Story) -> bool:
-        own = list(places(run.operations, self.script.stateful))
-        return any(own[number] in self.differing for number in site.rests)
 
     def _of_test(self, name: str, run: Story) -> Verdict:
         if name in run.stopped or "module" in run.stopped:

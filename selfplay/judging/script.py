@@ -66,6 +66,7 @@ class Story:
     running: str = "module"
     most: int = MAX_OPERATIONS
     first: int = 0  # number of the first operation of the test that runs
+    asked: int = 0  # characters of the operations
 
     def verdicts(self) -> dict[str, bool]:
         """What can be compared with another run: sites, and whole tests."""
@@ -80,8 +81,8 @@ class Story:
             raise Broken("no events")
         for event in events:
             self._enter(event)
-        if len(self.sites) > MAX_SITES:
-            raise Broken(f"more than {MAX_SITES} assertions were made")
+            if len(self.sites) > MAX_SITES:
+                raise Broken(f"more than {MAX_SITES} assertions were made")
 
     def _enter(self, event: object) -> None:
         match event:
@@ -91,6 +92,7 @@ class Story:
                 self.tests[test[:300]] = Told(outcome[:20], why[:300])
                 rests = tuple(range(self.first, len(self.operations)))
                 self.sites[f"{test[:300]}:{END}"] = Site(outcome == "passed", "", rests)
+                self.first = len(self.operations)  # a test that is over again rests on nothing
             case ["s", str(name), bool(held), str(why), [*rests]] if _are_numbers(rests, len(self.operations)):
                 self.sites[name[:400]] = Site(held, why[:100], tuple(rests))
             case ["n", int(number), str(source)]:
@@ -101,10 +103,11 @@ class Story:
     def ask(self, operation: str) -> None:
         """Enters an operation that is to be performed. Raises Broken past the budgets of a text."""
         self.operations.append(operation)
+        self.asked += len(operation)
         if len(self.operations) > self.most:
             raise Broken(f"more than {self.most} calls of what is under test")
-        if sum(map(len, self.operations[-1:])) > MAX_ASKED:
-            raise Broken("arguments that are too large")
+        if self.asked > MAX_ASKED:
+            raise Broken(f"more than {MAX_ASKED >> 20} MiB of arguments")
 
     def source_of(self, site: str) -> str:
         """The assertion that stands at a site."""

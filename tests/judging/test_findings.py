@@ -17,6 +17,7 @@ from selfplay.cases.read import MAX_CASES, read_cases
 from selfplay.cases.values import encode
 from selfplay.judging.clerk import shared_desk
 from selfplay.judging.judge import Judge
+from selfplay.judging.script import Broken, Story
 from tests.judging.court import asks, reasons, rows, settled
 
 
@@ -288,3 +289,34 @@ def test_many_large_comparisons_fail_no_right_program_and_cost_little() -> None:
 def test_cases_beyond_the_limit_are_refused_and_not_cut() -> None:
     reading = read_cases("\n".join(f"assert f({n}) == {n}" for n in range(MAX_CASES + 5)), "f")
     assert (len(reading.cases), [refusal.reason for refusal in reading.refused]) == (MAX_CASES, ["too_many"])
+
+
+TELLS_RUNS = """
+import sys
+def test_a():
+    frame = sys._getframe()
+    while "settings" not in frame.f_locals:
+        frame = frame.f_back
+    is_first, seed = not frame.f_locals["settings"]["prepared"], frame.f_locals["settings"]["seed"]
+    assert f(1) is not f and (is_first or seed == 1)
+"""
+
+
+def test_a_test_that_tells_one_run_from_another_proves_nothing(judge: Judge) -> None:
+    [turn] = settled(judge, asks(NUMBER), TELLS_RUNS)
+    assert set(reasons(turn)) == {"weak"}
+
+
+def test_what_a_child_says_of_tests_takes_no_memory_of_the_host() -> None:
+    story = Story(operations=["[]"] * 2_000)
+    with pytest.raises(Broken, match="assertions"):
+        story.take({"e": [["d", f"test_{n}", "passed", ""] for n in range(100_000)]})
+    assert sum(len(site.rests) for site in story.sites.values()) <= 2_000
+
+
+def test_all_arguments_of_a_text_have_one_budget() -> None:
+    story = Story()
+    for _ in range(4):
+        story.ask("x" * (1 << 20))
+    with pytest.raises(Broken, match="4 MiB"):
+        story.ask("x")
