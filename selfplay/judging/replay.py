@@ -435,6 +435,7 @@ class Trial:
         self.own: dict[str, str] = {}  # by place: what the program did, as the reference did where that is alike
         self.ended: dict[str, Verdict] = {}  # by place: how it ended the program
         self.differing: set[str] = set()  # places
+        self.affected: set[str] = set()  # sites that rest on one of these
 
     def performance(self) -> Performance:
         story = self.script.story
@@ -460,9 +461,8 @@ class Trial:
                 found.sites[name] = "timeout"
             found.tests = dict.fromkeys(found.tests, "timeout")
             return found
-        own = list(places(run.operations, self.script.stateful))
         for name in hit:
-            found.sites[name] = self._verdict(name, run, again, own)
+            found.sites[name] = self._verdict(name, run, again)
         for name in found.tests:
             found.tests[name] = self._of_test(name, run)
         return found
@@ -518,7 +518,12 @@ class Trial:
                 raise Stopped(self.ended[place])
             return self.own[place]
 
-        return self.replay.like(self.script, self.subject, answer, interface=self.interface, skip=skip)
+        story = self.replay.like(self.script, self.subject, answer, interface=self.interface, skip=skip)
+        own = list(places(story.operations, self.script.stateful))
+        self.affected.update(
+            name for name, site in story.sites.items() if any(own[number] in self.differing for number in site.rests)
+        )
+        return story
 
     def _again(self, run: Story) -> Story:
         """The same from the record, under another seed of hashes: what an honest test tells twice."""
@@ -539,7 +544,7 @@ class Trial:
         except Unusable:
             return Story()
 
-    def _verdict(self, name: str, run: Story, again: Story, own: Sequence[str]) -> Verdict:
+    def _verdict(self, name: str, run: Story, again: Story) -> Verdict:
         site = run.sites.get(name)
         test = name.rpartition(":")[0]
         if site is None:
@@ -550,7 +555,7 @@ class Trial:
         if run is not again and (other is None or other.held):
             _log.warning("a test failed a program once and not again: it does not count against it")
             return "passed"
-        if not any(own[number] in self.differing for number in site.rests):
+        if name not in self.affected:
             return "passed"
         return "error" if site.why else "failed"
 

@@ -321,3 +321,12 @@ def test_code_does_not_cross_as_an_argument(replay: Replay, argument: str) -> No
 def test_listed_functions_and_plain_lambdas_cross(replay: Replay) -> None:
     text = "def test_a():\n    assert f(len, 'abc') == 3\n    assert f(lambda x: x * 2, 4) == 8\n"
     assert all(site.held for site in scripted(replay, text, CALLING).story.sites.values())
+
+
+def test_the_tests_after_one_that_ends_the_program_rest_on_calls_of_their_own(replay: Replay) -> None:
+    text = "def test_a():\n    x = f([3, 1])\n    assert x == [1, 3]\n\n"
+    text += "def test_b():\n    for n in range(1, 9):\n        xs = f([n, 0])\n        assert xs == [0, n]\n"
+    program = "import os\ndef f(xs):\n    if xs == [3, 1]: os._exit(0)\n    return xs if xs[0] == 8 else sorted(xs)"
+    found = sites(before(replay, text, program))
+    assert [verdict for name, verdict in found.items() if name.startswith("test_a")] == ["error"]
+    assert [verdict for name, verdict in found.items() if name.startswith("test_b")] == ["passed"] * 7 + ["failed"]
