@@ -52,8 +52,7 @@ NAMES = "ABC"
 STAGE = 5
 SHOWN = (
     *("pass_rate", "pass_rate_baseline", "validity", "well_formed", "distinct", "kills", "reward/generator"),
-    *("reward/discriminator", "informative_groups", "groups"),
-    *("test_pass_rate", "test_pass_rate_baseline", "test_pass_rate_discriminator", "test_validity", "bug_catch_rate"),
+    *("reward/discriminator", "informative_groups", "bug_catch_rate"),
 )
 
 
