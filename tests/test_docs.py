@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import csv
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -352,3 +355,22 @@ def test_the_page_of_tests_says_which_run() -> None:
         judge.close()
     kinds = [("literal", case) for case in reading.cases] + [("run", case) for case, refusal in sites if not refusal]
     assert "".join(f"{kind} {case.name}: {' '.join(case.source.split())}\n" for kind, case in kinds) == shown
+
+
+def test_the_means_of_the_results_are_those_of_their_seeds() -> None:
+    seeds: defaultdict[tuple[str, str, str], list[float]] = defaultdict(list)
+    for row in csv.DictReader((DOCS / "results.csv").open(encoding="utf-8")):
+        seeds[row["table"], row["arm"], row["figure"]].append(float(row["value"]))
+    shown: dict[tuple[str, str, str], float] = {}
+    page = (DOCS / "results.md").read_text(encoding="utf-8")
+    parts = re.split(r"\n## (?:Which rule|From a stage)", page)
+    for name, part in zip(("evidence", "rules", "trained-stages"), parts, strict=True):
+        for head, rows in re.findall(r"^(\| \| `.*)\n\|[-|]+\n((?:\|.*\n)+)", part, re.MULTILINE):
+            figures = re.findall(r"`(\w+)`", head)
+            for row in rows.splitlines():
+                arm, *cells = [cell.strip().partition(":")[0] for cell in row.strip("|").split("|")]
+                means = zip(figures, map(float, cells), strict=True)
+                shown |= {(name, arm.removesuffix(" (default)"), figure): mean for figure, mean in means}
+    both = seeds.keys() & shown.keys()
+    assert len(both) == 84
+    assert {key: shown[key] for key in both} == pytest.approx({key: fmean(seeds[key]) for key in both}, abs=0.0011)
