@@ -72,7 +72,7 @@ def _count(text: str) -> int:
 def _sides(config: Config, other: Scoring) -> dict[str, dict[str, str]]:
     return {
         "recorded": {"rewards": config.rewards, "advantages": config.advantages},
-        "again": {"rewards": other.rule.name, "advantages": other.credit.advantages},
+        "again": {"rewards": other.rule.name, "advantages": other.advantages},
     }
 
 

@@ -33,7 +33,7 @@ from selfplay.judging.execute import execute_tests
 from selfplay.judging.judge import Judge
 from selfplay.judging.replay import Subject
 from selfplay.learning.choice import card, choose, use
-from selfplay.learning.credit import Credit, CreditSettings, credit, taught
+from selfplay.learning.credit import Credit, credit, group_counts
 from selfplay.learning.memory import GIB, plan
 from selfplay.learning.ranks import Ranks
 from selfplay.learning.samples import Span
@@ -105,9 +105,9 @@ def worked(walk_through) -> Iterator[Worked]:
     box = LocalBox()
     groups = play(player, Prompts("instruct"), [walk_through.problem], step, table)
     [match] = score(examine(groups, step, Judge(box), 2, MutantBank()), get_rule("novel_kills"))
-    settings = CreditSettings("group_std")
+    config = Config(advantages="group_std")
     credits: dict[Role, Credit] = {
-        role: credit([match], role, (STAGE,), settings, RunningMeans(), Ranks()) for role in ROLES
+        role: credit([match], role, (STAGE,), config, RunningMeans(), Ranks()) for role in ROLES
     }
     yield Worked(match, credits)
     box.close()
@@ -228,7 +228,7 @@ def clip(worked: Worked) -> str:
 
 
 def metrics(worked: Worked) -> str:
-    told = (step_counts([worked.match], (0.0, 0)) + taught(worked.credits)).metrics()
+    told = (step_counts([worked.match], (0.0, 0)) + group_counts(worked.credits)).metrics()
     return table(("metric", "value"), *((f"`{name}`", f"{told[name]:.3g}") for name in SHOWN))
 
 
@@ -264,7 +264,7 @@ def in_general(name: str) -> str:
 
 
 def test_every_metric_of_a_step_stands_in_the_glossary(worked: Worked) -> None:
-    counts = step_counts([worked.match], (0.0, 0)) + taught(worked.credits)
+    counts = step_counts([worked.match], (0.0, 0)) + group_counts(worked.credits)
     names = {in_general(name) for name in (*counts.metrics(), *update_metrics(dict.fromkeys(ROLES, STATS)))}
     assert {name for name in names if "refused" in name} == {"refused/REASON"}
     assert names - explained() == set()

@@ -1,18 +1,26 @@
-"""Advantages by name: how much better than expected. Plain numbers in, plain numbers out.
+"""Advantages by name: how much better than expected each turn was. Plain numbers in, plain numbers out.
 
-A table holds one group of episodes per row and one reward per episode, or per turn of an episode. None is an episode
-that infrastructure lost: it stays None and leaves the baseline too. A group in which every advantage is 0 teaches
-nothing: it is marked, to be dropped and counted.
+A step's rewards are a table `rewards[group][episode][turn]` over the trained turns, one stage per place. None is what
+infrastructure lost: it stays None and leaves the baseline too. A group in which every advantage is 0 teaches nothing: it
+is marked, to be dropped and counted. Two suites on stages 4 and 5, then two chains on the same stages:
 
-    under `group`   ((1.0, 0.0, None), (0.5, 0.5))   gives   ((0.5, -0.5, None), (0.0, 0.0)), informative (True, False)
+    rewards                      under `group`                under `group_std`         on the turns, 1 to 5
+    (1.0, 0.2)  (0.0, 0.4)       (.5, -.1)   (-.5, .1)        (1.4, -.3)  (-1.4, .3)    (None, None, None, 1.4, -.3) ...
+    (1.0, 1.0)  (0.4, 0.4)       (.3, .3)    (-.3, -.3)       (1, 1)      (-1, -1)      (None, None, None, 1, 1) ...
+    (0.5, 0.5)  (0.5, 0.5)       (0, 0)      (0, 0)           (0, 0)      (0, 0)        not informative
+
+A case belongs to the turn that wrote it, so a suite's turn is compared with its group's turns of the same stage. A chain
+has one outcome: its one reward stands on each of its turns and is compared once, as one of the first trained stage.
 
 `group` and `group_std` compare with the group's own mean (GRPO, Shao et al. 2024), `running` with a moving average per
-role and stage, `raw` with nothing. Left out: a learnt value function.
+role and stage, `raw` with nothing. `group_std` divides a chain by its group's deviation (over its members, not n - 1), a
+suite's turn by one deviation pooled over all stages and groups of the step where rewards differ at all: a stage's own few
+rewards say too little about its scale. Left out: a learnt value function.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import sqrt
 from types import MappingProxyType
@@ -34,26 +42,18 @@ class RunningMeans:
     decay: float = 0.9
 
     def updated(self, key: tuple[Role, int], rewards: Sequence[float]) -> RunningMeans:
-        """With one more batch of rewards."""
+        """With one more batch of rewards; the first is its own average."""
         if not rewards:
             return self
-        batch = sum(rewards) / len(rewards)
+        batch = _mean(rewards)
         mean = self.decay * self.means[key] + (1 - self.decay) * batch if key in self.means else batch
         return RunningMeans(MappingProxyType({**self.means, key: mean}), self.decay)
 
 
 @dataclass(frozen=True, slots=True)
 class Advantages:
-    """One advantage per reward, in the same shape; for each group whether any is not 0; the averages afterwards."""
-
-    values: tuple[Values, ...]
-    informative: tuple[bool, ...]
-    running: RunningMeans
-
-
-@dataclass(frozen=True, slots=True)
-class TurnAdvantages:
-    """The same for rewards per turn: `values[group][episode][turn]`."""
+    """`values[group][episode][turn]`, in the shape of the rewards; for each group whether any is not 0; the averages
+    afterwards."""
 
     values: tuple[tuple[Values, ...], ...]
     informative: tuple[bool, ...]
@@ -61,64 +61,47 @@ class TurnAdvantages:
 
 
 def advantages(
-    name: str, groups: Sequence[Sequence[float | None]], role: Role, stage: int, running: RunningMeans = RunningMeans()
-) -> Advantages:
-    """One advantage per episode. `group_std` divides by each group's own deviation (over its members, not n - 1).
-
-    `role` and `stage` name the average that `running` uses; the first batch of a role and stage is its own average.
-    """
-    _check(name)
-    cells = [tuple(group) for group in groups]
-    centred, after = _centred(name, [(stage, cells)], role, running)
-    values = [_scaled(cell, _deviation([cell])) if name == "group_std" else cell for cell in centred[0]]
-    return Advantages(tuple(values), tuple(_any(cell) for cell in values), after)
-
-
-def turn_advantages(
     name: str,
-    groups: Sequence[Sequence[Sequence[float | None]]],
+    rewards: Sequence[Sequence[Values]],
     role: Role,
     stages: Sequence[int],
     running: RunningMeans = RunningMeans(),
-) -> TurnAdvantages:
-    """One advantage per turn, from rewards `groups[group][episode][turn]` whose turns were played at `stages`.
+) -> Advantages:
+    """The advantages of `role` in a step that trains it at `stages`, from the rewards of all groups of the step.
 
-    A turn is compared with the group's turns of the same stage. `group_std` divides by one deviation, pooled over all
-    stages and groups of the step where rewards differ at all: a stage's own few rewards say too little about its scale.
-    Give the trained stages only: what is not trained must not set the scale.
+    Give the rewards of trained stages only: what is not trained must not set the scale. Raises UnknownName.
     """
-    _check(name)
-    by_stage = [
-        (stage, [tuple(episode[turn] for episode in group) for group in groups]) for turn, stage in enumerate(stages)
-    ]
-    columns, after = _centred(name, by_stage, role, running)
-    if name == "group_std":
-        scale = _deviation([cell for column in columns for cell in column if _any(cell)])
-        columns = [[_scaled(cell, scale) for cell in column] for column in columns]
-    values = tuple(
-        tuple(tuple(column[group][episode] for column in columns) for episode in range(len(groups[group])))
-        for group in range(len(groups))
-    )
-    return TurnAdvantages(values, tuple(any(_any(episode) for episode in group) for group in values), after)
-
-
-def _check(name: str) -> None:
     if name not in ADVANTAGES:
         raise UnknownName("advantage", name, ADVANTAGES)
+    compared = stages[:1] if role == "generator" else stages
+    columns: list[list[Values]] = []  # [stage][group]: the values of the group's episodes
+    for turn, stage in enumerate(compared):
+        column = [tuple(episode[turn] for episode in group) for group in rewards]
+        known = [reward for cell in column for reward in _known(cell)]
+        baseline = {"raw": 0.0, "running": running.means.get((role, stage), _mean(known))}
+        columns.append([_minus(cell, baseline.get(name, _mean(_known(cell)))) for cell in column])
+        running = running.updated((role, stage), known)
+    if name == "group_std":
+        pooled = _deviation(cell for column in columns for cell in column if any(cell))
+        columns = [
+            [_over(cell, _deviation([cell]) if role == "generator" else pooled) for cell in column]
+            for column in columns
+        ]
+    turns = len(stages) // len(compared)  # that a value stands on
+    values = tuple(
+        tuple(tuple(column[number][episode] for column in columns) * turns for episode in range(len(group)))
+        for number, group in enumerate(rewards)
+    )
+    return Advantages(values, tuple(any(map(any, group)) for group in values), running)
 
 
-def _centred(
-    name: str, by_stage: Sequence[tuple[int, list[Values]]], role: Role, running: RunningMeans
-) -> tuple[list[list[Values]], RunningMeans]:
-    """Rewards of each stage's cells minus their baseline, and the moving averages with these rewards in them."""
-    columns = []
-    for stage, cells in by_stage:
-        rewards = [reward for cell in cells for reward in _known(cell)]
-        before = running.means.get((role, stage), _mean(rewards))
-        running = running.updated((role, stage), rewards)
-        baseline = {"raw": 0.0, "running": before}
-        columns.append([_minus(cell, baseline.get(name, _mean(_known(cell)))) for cell in cells])
-    return columns, running
+def on_turns(turns: Iterable[tuple[int, bool]], stages: Sequence[int], values: Values, mask_truncated: bool) -> Values:
+    """An episode's advantages at the trained `stages` laid on all its turns, each given as (stage, truncated).
+
+    None for a turn that is not trained, and with `mask_truncated` for one that the token limit ended.
+    """
+    by_stage = dict(zip(stages, values, strict=True))
+    return tuple(None if mask_truncated and truncated else by_stage.get(stage) for stage, truncated in turns)
 
 
 def _known(cell: Values) -> list[float]:
@@ -130,21 +113,14 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def _minus(cell: Values, baseline: float) -> Values:
-    return tuple(None if value is None else _rounded(value - baseline) for value in cell)
+    centred = (None if value is None else value - baseline for value in cell)
+    return tuple(0.0 if value is not None and abs(value) < _NO_SPREAD else value for value in centred)
 
 
-def _rounded(value: float) -> float:
-    return 0.0 if abs(value) < _NO_SPREAD else value
-
-
-def _deviation(cells: Sequence[Values]) -> float:
-    """Root mean square of centred values."""
-    return sqrt(_mean([value * value for cell in cells for value in _known(cell)]))
-
-
-def _scaled(cell: Values, scale: float) -> Values:
+def _over(cell: Values, scale: float) -> Values:
     return tuple(None if value is None else value / scale if scale else 0.0 for value in cell)
 
 
-def _any(cell: Values) -> bool:
-    return any(cell)  # neither None nor 0
+def _deviation(cells: Iterable[Values]) -> float:
+    """Root mean square of centred values."""
+    return sqrt(_mean([value * value for cell in cells for value in _known(cell)]))

@@ -80,6 +80,11 @@ class Conversation:
         starts = [i for i, turn in enumerate(self.turns) if turn.fresh]
         return tuple(self.turns[a:b] for a, b in pairwise([*starts, len(self.turns)]))
 
+    @property
+    def cuts(self) -> tuple[tuple[int, bool], ...]:
+        """Each turn's stage, and whether the token limit ended it."""
+        return tuple((turn.stage, turn.truncated) for turn in self.turns)
+
     def then(self, turn: Turn) -> Conversation:
         """With one more turn."""
         return Conversation(self.role, (*self.turns, turn))

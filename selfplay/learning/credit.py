@@ -1,7 +1,7 @@
 """Credit: a step's matches to samples, each token with the advantage of its turn.
 
-What an advantage is stands in match/credit.py. Here the groups of all ranks are compared together, and groups that teach
-nothing are dropped and counted.
+What an advantage is stands in game/advantages.py. Here the groups of all ranks are compared together, and groups that
+teach nothing are dropped and counted.
 """
 
 from __future__ import annotations
@@ -9,15 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from selfplay.game.advantages import RunningMeans, Values
-from selfplay.game.episode import Conversation, Role
+from selfplay.config import Config
+from selfplay.game.advantages import RunningMeans, advantages
+from selfplay.game.episode import Role
 from selfplay.learning.ranks import Ranks
 from selfplay.learning.samples import Sample, conversation_samples
 from selfplay.match.counts import Counts
-from selfplay.match.credit import CreditSettings, credited, trained_rewards, with_advantages
-from selfplay.match.record import Match
-
-__all__ = ["Credit", "CreditSettings", "credit", "taught"]
+from selfplay.match.record import Chain, Match, Suite
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,46 +33,38 @@ class Credit:
 
 
 def credit(
-    matches: Sequence[Match],
-    role: Role,
-    stages: Sequence[int],
-    settings: CreditSettings,
-    running: RunningMeans,
-    ranks: Ranks,
+    matches: Sequence[Match], role: Role, stages: Sequence[int], config: Config, running: RunningMeans, ranks: Ranks
 ) -> Credit:
     """Advantages and samples for the trained turns, those at `stages`, of `role` in a step's matches."""
-    everyone = ranks.gather([trained_rewards(match, role, stages) for match in matches])
-    offset = sum(len(own) for own in everyone[: ranks.rank])
-    values, informative, after = credited([group for own in everyone for group in own], role, stages, settings, running)
-    mine = slice(offset, offset + len(matches))
-    trained = [
-        with_advantages(match, role, stages, episodes, settings.mask_truncated)
-        for match, episodes in zip(matches, values[mine], strict=True)
-    ]
-    samples = [
+    everyone = ranks.gather([match.rewards(role, stages) for match in matches])
+    first = sum(map(len, everyone[: ranks.rank]))
+    made = advantages(config.advantages, [group for own in everyone for group in own], role, stages, running)
+    mine = slice(first, first + len(matches))
+    informative = made.informative[mine]
+    trained = tuple(
+        match.with_advantages(role, stages, own, config.mask_truncated)
+        for match, own in zip(matches, made.values[mine], strict=True)
+    )
+    samples = tuple(
         sample
-        for match, teaches in zip(trained, informative[mine], strict=True)
+        for match, teaches in zip(trained, informative, strict=True)
         if teaches
-        for conversation, own in zip(match.conversations(role), _advantages(match, role), strict=True)
-        for sample in _samples(conversation, own)
-    ]
-    return Credit(tuple(trained), tuple(samples), len(matches), sum(informative[mine]), after)
+        for episode in match.episodes(role)
+        for sample in _samples(episode)
+    )
+    return Credit(trained, samples, len(matches), sum(informative), made.running)
 
 
-def _samples(conversation: Conversation, advantages: Values) -> list[Sample]:
-    by_stage = {turn.stage: value for turn, value in zip(conversation.turns, advantages, strict=True)}
-    return conversation_samples(conversation, lambda turn: by_stage[turn.stage])
+def _samples(episode: Chain | Suite) -> list[Sample]:
+    turns = episode.conversation.turns
+    by_stage = {turn.stage: value for turn, value in zip(turns, episode.advantages, strict=True)}
+    return conversation_samples(episode.conversation, lambda turn: by_stage[turn.stage])
 
 
-def _advantages(match: Match, role: Role) -> list[Values]:
-    return [each.advantages for each in (match.chains if role == "generator" else match.suites)]
-
-
-def taught(credits: Mapping[Role, Credit]) -> Counts:
+def group_counts(credits: Mapping[Role, Credit]) -> Counts:
     """How many of this rank's groups taught something, by role and together."""
-    plain: dict[str, int] = {}
+    counts = Counts()
     for role, own in credits.items():
         for name, count in (("informative_groups", own.informative), ("groups", own.groups)):
-            plain[name] = plain.get(name, 0) + count
-            plain[f"{name}/{role}"] = count
-    return Counts(plain=plain)
+            counts += Counts(plain={name: count, f"{name}/{role}": count})
+    return counts

@@ -22,7 +22,7 @@ from selfplay.game.phases import Step, trained_stages
 from selfplay.game.problems import Problem
 from selfplay.game.rollout import play
 from selfplay.learning import setup
-from selfplay.learning.credit import Credit, credit, taught
+from selfplay.learning.credit import Credit, credit, group_counts
 from selfplay.learning.heldout import evaluate, record_opponent
 from selfplay.learning.plan import planned_steps, rate_factor, trained_roles, whole_schedule
 from selfplay.learning.policy import PolicyError
@@ -148,7 +148,7 @@ def train_step(run: Run, step: Step) -> None:
     running, skipped = state.running, state.skipped
     for role in trained_roles(run.config, step):
         stages = trained_stages(step, run.config.trained_stages)
-        credits[role] = credit(matches, role, stages, run.credit_settings, running, run.ranks)
+        credits[role] = credit(matches, role, stages, run.config, running, run.ranks)
         matches, running = credits[role].matches, credits[role].running
         state.begun = True
         trainer.scale_rate(role, rate_factor(run.config, step))
@@ -157,7 +157,7 @@ def train_step(run: Run, step: Step) -> None:
         skipped = _count_skipped(run, role, stats[role], skipped)
     state.micro_batch_tokens = relief.size
     clock.lap("update")
-    counts = step_counts(matches, drifted, run.judge.order_dependent - dependent) + taught(credits)
+    counts = step_counts(matches, drifted, run.judge.order_dependent - dependent) + group_counts(credits)
     found = run.ranks.gather(banked(state.bank, matches, run.config.output_dir))  # a problem is one rank's
     state.ahead()
     metrics = _record(run, step, matches, counts, stats, clock)

@@ -22,7 +22,6 @@ from selfplay.judging.golden import GoldenExams
 from selfplay.judging.judge import Judge
 from selfplay.learning.choice import check_room, choose, known_shape, this_machine
 from selfplay.learning.classes import known_classes
-from selfplay.learning.credit import CreditSettings
 from selfplay.learning.plan import planned_steps
 from selfplay.learning.policy import EMBEDDED, NOBODY, Listener, Policy, PolicySettings, open_policy
 from selfplay.learning.ranks import Ranks
@@ -55,7 +54,6 @@ class Run:
     judge: Judge
     table: Table
     rule: RewardRule
-    credit_settings: CreditSettings
     update_settings: UpdateSettings
     problems: Mapping[str, Sequence[Problem]]
     state: State
@@ -80,7 +78,6 @@ def open_run(config: Config, recorder: Recorder, ranks: Ranks, judge: Judge) -> 
         judge=judge,
         table=table(config),
         rule=reward_rule(config),
-        credit_settings=CreditSettings(config.advantages, config.mask_truncated),
         update_settings=settings,
         problems=problems,
         state=open_state(policy, config, recorder, ranks),

@@ -15,12 +15,13 @@ from typing import Any, Literal
 
 from selfplay.cases.case import Case, Refusal
 from selfplay.errors import SelfplayError
+from selfplay.game.advantages import Values
 from selfplay.game.episode import Conversation, Turn, TurnKey
 from selfplay.game.extract import Code
 from selfplay.game.phases import Step
 from selfplay.game.problems import Contract, Problem, StdinTest
 from selfplay.judging.turns import WrittenTurn
-from selfplay.match.record import Chain, Match, Paid, Suite, Target
+from selfplay.match.record import Chain, Match, Suite, Target
 from selfplay.match.schema import flaw_of
 
 SCHEMA = 3
@@ -193,13 +194,13 @@ def _turn_of(record: Mapping[str, Any]) -> Turn:
     )
 
 
-def _advantages(values: Paid) -> dict[str, list[Any]]:
+def _advantages(values: Values) -> dict[str, list[Any]]:
     """By turn whether it was trained, and its advantage, 0 where it was not: a column of nulls has no type, and Arrow's
     reader fails where one such meets another with numbers."""
     return {"trained": [value is not None for value in values], "advantages": [value or 0.0 for value in values]}
 
 
-def _advantages_of(record: Mapping[str, Any]) -> Paid:
+def _advantages_of(record: Mapping[str, Any]) -> Values:
     pairs = zip(record["advantages"], record["trained"], strict=True)
     return tuple(value if trained else None for value, trained in pairs)
 

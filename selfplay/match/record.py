@@ -14,11 +14,12 @@ advantages that were trained. Left out: hidden cases, which never enter a match;
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from selfplay.cases.case import Case, Verdict
+from selfplay.game.advantages import Values, on_turns
 from selfplay.game.episode import Conversation, Role
 from selfplay.game.extract import Code
 from selfplay.game.phases import Step
@@ -29,7 +30,6 @@ Origin = Literal["recorded", "paid", "kept"]
 KILLS: frozenset[Verdict | None] = frozenset(("failed", "error", "timeout"))
 
 Row = tuple[Verdict | None, ...]
-Paid = tuple[float | None, ...]
 
 
 def once(cases: Iterable[Case]) -> tuple[Case, ...]:
@@ -49,7 +49,7 @@ class Chain:
     conversation: Conversation
     code: Code
     reward: float | None = None
-    advantages: Paid = ()
+    advantages: Values = ()
     correct: bool | None = None
     greedy: bool = False
 
@@ -65,8 +65,8 @@ class Suite:
     conversation: Conversation
     reads: int
     turns: tuple[WrittenTurn, ...]
-    rewards: Paid = ()
-    advantages: Paid = ()
+    rewards: Values = ()
+    advantages: Values = ()
 
     @property
     def written(self) -> int:
@@ -167,8 +167,30 @@ class Match:
 
     def conversations(self, role: Role) -> tuple[Conversation, ...]:
         """The group's conversations of one role."""
-        played = self.chains if role == "generator" else self.suites
-        return tuple(each.conversation for each in played)
+        return tuple(episode.conversation for episode in self.episodes(role))
+
+    def episodes(self, role: Role) -> tuple[Chain, ...] | tuple[Suite, ...]:
+        """What one role played: the chains or the suites."""
+        return self.chains if role == "generator" else self.suites
+
+    def rewards(self, role: Role, stages: Sequence[int]) -> list[Values]:
+        """What each episode of `role` earned on its turns at `stages`; a chain's one reward stands on each of its turns."""
+        if role == "generator":
+            return [(chain.reward,) * len(stages) for chain in self.chains]
+        return [
+            tuple(reward for turn, reward in zip(suite.turns, suite.rewards, strict=True) if turn.stage in stages)
+            for suite in self.suites
+        ]
+
+    def with_advantages(
+        self, role: Role, stages: Sequence[int], values: Sequence[Values], mask_truncated: bool
+    ) -> Match:
+        """With an advantage on each trained turn of `role`, None on every other; `values` by episode and trained turn."""
+        trained = [
+            replace(episode, advantages=on_turns(episode.conversation.cuts, stages, own, mask_truncated))
+            for episode, own in zip(self.episodes(role), values, strict=True)
+        ]
+        return replace(self, **{"chains" if role == "generator" else "suites": tuple(trained)})
 
     def wrong(self) -> Iterator[Row]:
         """Rows of every wrong program: the group's, equal ones once, then the targets. One that does not load is none.

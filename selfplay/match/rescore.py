@@ -24,11 +24,10 @@ import numpy as np
 
 from selfplay.config import Config
 from selfplay.errors import UnknownName
-from selfplay.game.advantages import ADVANTAGES, RunningMeans, Values
+from selfplay.game.advantages import ADVANTAGES, RunningMeans, Values, advantages, on_turns
 from selfplay.game.episode import Role
 from selfplay.game.phases import Step, trained_roles, trained_stages
 from selfplay.game.rewards import RewardRule, get_rule
-from selfplay.match.credit import CreditSettings, credited, on_turns, trained_rewards
 from selfplay.match.excerpt import excerpt
 from selfplay.match.ledger import LedgerError
 from selfplay.match.record import Match
@@ -43,7 +42,7 @@ class Scoring:
     """A reward rule, and what becomes of its rewards."""
 
     rule: RewardRule
-    credit: CreditSettings
+    advantages: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +113,7 @@ def scoring(rule: str | None, advantages: str | None, config: Config) -> Scoring
     if name not in ADVANTAGES:
         raise UnknownName("advantage", name, ADVANTAGES)
     weighed = get_rule(rule or config.rewards).weighing(config.validity_weight)
-    return Scoring(weighed, CreditSettings(name, config.mask_truncated))
+    return Scoring(weighed, name)
 
 
 def rescore(
@@ -145,7 +144,7 @@ def rescore(
         if groups and len(judged) != groups.get(step.index, len(judged)):
             incomplete = step.index
         else:
-            tally.add(step, judged, own.credit)
+            tally.add(step, judged, own.advantages)
     return tally.told(incomplete)
 
 
@@ -191,28 +190,29 @@ class _Tally:
         stages = trained_stages(match.step, self.config.trained_stages)
         roles = trained_roles(match.step, self.config.adversary)
         return _Judged(
-            {role: trained_rewards(match, role, stages) for role in roles},
-            {role: trained_rewards(again, role, stages) for role in roles},
-            {role: list(_trained(match, role)) for role in roles},
+            {role: match.rewards(role, stages) for role in roles},
+            {role: again.rewards(role, stages) for role in roles},
+            {role: [(each.advantages, each.conversation.cuts) for each in match.episodes(role)] for role in roles},
             len(pairs),
             sum(one != two for one, two in pairs),
             [each for role in roles for each in self._disagreements(line, match, again, role, stages)],
         )
 
-    def add(self, step: Step, judged: Sequence[_Judged], own: CreditSettings) -> None:
+    def add(self, step: Step, judged: Sequence[_Judged], own: str) -> None:
         """Takes in a whole step: advantages look at all of its groups."""
         stages = trained_stages(step, self.config.trained_stages)
         for role in trained_roles(step, self.config.adversary):
             cell = self.cells.setdefault((role, step.stage), _Cell())
             cell.groups += len(judged)
-            for side, settings in enumerate((own, self.other.credit)):
+            for side, name in enumerate((own, self.other.advantages)):
                 rewards = [(each.again if side else each.recorded)[role] for each in judged]
-                values, informative, self.running[side] = credited(rewards, role, stages, settings, self.running[side])
-                cell.informative[side] += sum(informative)
+                made = advantages(name, rewards, role, stages, self.running[side])
+                self.running[side] = made.running
+                cell.informative[side] += sum(made.informative)
                 cell.rewards[side].extend(_flat(rewards, role))
-                cell.advantages[side].extend(_flat(values, role))
+                cell.advantages[side].extend(_flat(made.values, role))
                 if not side:
-                    self._compare(role, stages, judged, values, own.mask_truncated)
+                    self._compare(role, stages, judged, made.values)
         self.steps, self.groups = self.steps + 1, self.groups + len(judged)
         self.compared += sum(each.rewards for each in judged)
         self.differing += sum(each.off for each in judged)
@@ -224,12 +224,11 @@ class _Tally:
         stages: Sequence[int],
         judged: Sequence[_Judged],
         values: Sequence[Sequence[Values]],
-        mask_truncated: bool,
     ) -> None:
         """Counts the recorded advantages that are not those computed again."""
         for each, episodes in zip(judged, values, strict=True):
             for (recorded, turns), own in zip(each.trained[role], episodes, strict=True):
-                again = on_turns(turns, stages, own, mask_truncated)
+                again = on_turns(turns, stages, own, self.config.mask_truncated)
                 self.compared += len(again)
                 self.differing += sum(a != b for a, b in zip(again, recorded, strict=True)) if recorded else len(again)
 
@@ -239,7 +238,7 @@ class _Tally:
         """The episodes of a group that may come to be shown, those that the two rules rank alike left out."""
         if not self.shown:
             return
-        rewards = [[_mean(turns) for turns in trained_rewards(each, role, stages)] for each in (match, again)]
+        rewards = [[_mean(turns) for turns in each.rewards(role, stages)] for each in (match, again)]
         standings = [_standings(own) for own in rewards]
         enough = self.found[-1].distance if len(self.found) == self.shown else 0.0
         for number, (one, two) in enumerate(zip(*standings, strict=True)):
@@ -263,11 +262,6 @@ def _rewards(match: Match) -> Iterator[float | None]:
     yield from (chain.reward for chain in match.chains)
     for suite in match.suites:
         yield from suite.rewards
-
-
-def _trained(match: Match, role: Role) -> Iterator[tuple[Values, tuple[tuple[int, bool], ...]]]:
-    for each in match.chains if role == "generator" else match.suites:
-        yield each.advantages, tuple((turn.stage, turn.truncated) for turn in each.conversation.turns)
 
 
 def _flat(table: Sequence[Sequence[Values]], role: Role) -> Iterator[float]:

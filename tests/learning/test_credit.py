@@ -6,19 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from selfplay.config import Config
 from selfplay.game.advantages import RunningMeans
 from selfplay.game.episode import Conversation, Role, Turn, TurnKey
 from selfplay.game.extract import Code
 from selfplay.game.phases import Step
 from selfplay.game.problems import Problem
 from selfplay.judging.turns import WrittenTurn
-from selfplay.learning.credit import Credit, CreditSettings, credit, taught
+from selfplay.learning.credit import Credit, credit, group_counts
 from selfplay.learning.ranks import Ranks
 from selfplay.match.record import Chain, Match, Suite
 
 PROBLEM = Problem("p", "", "f", "def f(n: int) -> int:", ())
 STAGES = (1, 2, 3, 4, 5)
-GROUP = CreditSettings("group")
+GROUP = Config(advantages="group")
 
 
 def conversation(role: Role, branch: int, truncated: bool = False) -> Conversation:
@@ -50,8 +51,8 @@ def scored(
     )
 
 
-def credited(group: Match, role: Role, stages: tuple[int, ...] = STAGES, settings: CreditSettings = GROUP):
-    return credit([group], role, stages, settings, RunningMeans(), Ranks())
+def credited(group: Match, role: Role, stages: tuple[int, ...] = STAGES, config: Config = GROUP):
+    return credit([group], role, stages, config, RunningMeans(), Ranks())
 
 
 def test_a_chain_has_one_advantage_on_all_its_trained_turns() -> None:
@@ -102,8 +103,8 @@ def test_an_episode_lost_to_infrastructure_leaves_the_baseline_too() -> None:
 
 @pytest.mark.parametrize(("masked", "samples"), [(False, 2), (True, 0)])
 def test_truncated_turns_are_scored_unless_masked(masked: bool, samples: int) -> None:
-    settings = CreditSettings("group", mask_truncated=masked)
-    assert len(credited(scored((1.0, 0.0), (), truncated=True), "generator", settings=settings).samples) == samples
+    config = Config(advantages="group", mask_truncated=masked)
+    assert len(credited(scored((1.0, 0.0), (), truncated=True), "generator", config=config).samples) == samples
 
 
 class TwoRanks(Ranks):
@@ -120,14 +121,14 @@ class TwoRanks(Ranks):
 
 def test_the_pooled_deviation_looks_at_the_groups_of_all_ranks() -> None:
     group = scored((1.0,), ((1.0,) * 5, (0.0,) * 5))
-    alone = credit([group], "discriminator", STAGES, CreditSettings("group_std"), RunningMeans(), Ranks())
+    alone = credit([group], "discriminator", STAGES, Config(advantages="group_std"), RunningMeans(), Ranks())
     wider = [[(5.0,) * 5, (0.0,) * 5]]
-    together = credit([group], "discriminator", STAGES, CreditSettings("group_std"), RunningMeans(), TwoRanks(wider))
+    together = credit([group], "discriminator", STAGES, Config(advantages="group_std"), RunningMeans(), TwoRanks(wider))
     assert alone.samples[0].spans[0].advantage == pytest.approx(1.0)
     assert together.samples[0].spans[0].advantage < 0.5
 
 
-RUNNING = CreditSettings("running")
+RUNNING = Config(advantages="running")
 
 
 def test_running_advantages_of_chains_use_the_average_of_the_first_trained_stage() -> None:
@@ -155,7 +156,7 @@ def test_a_chain_is_compared_within_its_own_group_under_group_std() -> None:
         [scored((1.0, 0.0), ()), scored((0.5, 0.25), ())],
         "generator",
         STAGES,
-        CreditSettings("group_std"),
+        Config(advantages="group_std"),
         RunningMeans(),
         Ranks(),
     )
@@ -210,7 +211,7 @@ def test_groups_that_taught_are_counted_by_role_and_together() -> None:
         "generator": credit([flat, spread], "generator", STAGES, GROUP, RunningMeans(), Ranks()),
         "discriminator": credit([spread], "discriminator", STAGES, GROUP, RunningMeans(), Ranks()),
     }
-    assert taught(own).plain == {
+    assert group_counts(own).plain == {
         "informative_groups": 2,
         "groups": 3,
         "informative_groups/generator": 1,

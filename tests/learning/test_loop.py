@@ -16,7 +16,7 @@ from selfplay.game.episode import ROLES
 from selfplay.game.phases import trained_stages
 from selfplay.game.rewards import RewardRule
 from selfplay.learning import loop, setup
-from selfplay.learning.credit import CreditSettings, credit
+from selfplay.learning.credit import credit
 from selfplay.learning.policy import PolicyError
 from selfplay.learning.ranks import Ranks
 from selfplay.learning.samples import Sample, Span
@@ -113,9 +113,7 @@ def test_rewards_and_advantages_can_be_computed_again_from_the_ledger() -> None:
         assert score(recorded, setup.reward_rule(made)) == recorded
         for role in loop.trained_roles(made, step):
             bare = [without_advantages(match) for match in recorded]
-            again = credit(
-                bare, role, trained_stages(step, made.trained_stages), CreditSettings("running"), running, Ranks()
-            )
+            again = credit(bare, role, trained_stages(step, made.trained_stages), made, running, Ranks())
             running = again.running
             assert list(again.matches) == recorded
 

@@ -7,13 +7,12 @@ from typing import Any
 
 from selfplay.cases.case import Case, Refusal, Verdict
 from selfplay.config import configure
-from selfplay.game.advantages import RunningMeans
+from selfplay.game.advantages import RunningMeans, advantages
 from selfplay.game.episode import Conversation, Role, Turn, TurnKey
 from selfplay.game.extract import Code
 from selfplay.game.phases import STAGE_IDS, Step, trained_roles, trained_stages
 from selfplay.game.problems import Problem
 from selfplay.judging.turns import WrittenTurn
-from selfplay.match.credit import credited, trained_rewards, with_advantages
 from selfplay.match.record import Chain, Match, Suite, Target
 from selfplay.match.rescore import scoring
 from selfplay.match.score import score
@@ -94,10 +93,10 @@ def trained(matches: Sequence[Match], **knobs: Any) -> list[tuple[int, Match]]:
         step = scored[0].step
         stages = trained_stages(step, config.trained_stages)
         for role in trained_roles(step, config.adversary):
-            rewards = [trained_rewards(match, role, stages) for match in scored]
-            values, _, running = credited(rewards, role, stages, own.credit, running)
-            pairs = zip(scored, values, strict=True)
-            scored = [with_advantages(match, role, stages, own, config.mask_truncated) for match, own in pairs]
+            rewards = [match.rewards(role, stages) for match in scored]
+            made = advantages(config.advantages, rewards, role, stages, running)
+            pairs, running = zip(scored, made.values, strict=True), made.running
+            scored = [match.with_advantages(role, stages, values, config.mask_truncated) for match, values in pairs]
         for match in scored:
             line += 1
             lines.append((line, match))

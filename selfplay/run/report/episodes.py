@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from selfplay.game.advantages import Values
 from selfplay.judging.turns import WrittenTurn
 from selfplay.match.ledger import Numbered
-from selfplay.match.record import KILLS, Chain, Match, Paid, Row, Suite
+from selfplay.match.record import KILLS, Chain, Match, Row, Suite
 from selfplay.match.show import MARKS
 from selfplay.printing import printable
 
@@ -147,7 +148,7 @@ def _fails(verdicts: Sequence[str]) -> bool:
     return not KILLS.isdisjoint(verdicts) or "not_collected" in verdicts
 
 
-def _paid(values: Paid) -> list[float | None]:
+def _paid(values: Values) -> list[float | None]:
     return [_short(value) for value in values]
 
 
