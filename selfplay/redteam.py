@@ -16,11 +16,11 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from selfplay.errors import SelfplayError, UnknownName
+from selfplay.errors import SelfplayError
 from selfplay.printing import printable
 
 if TYPE_CHECKING:
-    from selfplay.attacks.attack import Any_
+    from selfplay.attacks.attack import Attack
     from selfplay.attacks.battery import Outcome
     from selfplay.box.task import Box
 
@@ -31,13 +31,14 @@ _LINE = "{name:<52.52} {family:<17} {ours:<26.26} {weak:<11} {beats:<9} {verdict
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
+    from selfplay.attacks.library import attacks
     from selfplay.attacks.measured import open_box
     from selfplay.box.local import BoxUnavailable
 
     try:
-        attacks = chosen(options.only)
+        chosen = attacks(options.only)
         if options.list:
-            print("\n".join(f"{attack.family}: {attack.name}" for attack in attacks))
+            print("\n".join(f"{attack.family}: {attack.name}" for attack in chosen))
             return CLEAN
         with_box = open_box(options.sandbox)
     except BoxUnavailable as error:
@@ -47,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(printable(f"selfplay.redteam: {error}"), file=sys.stderr)
         return BAD_INPUT
     try:
-        return _attack(attacks, with_box, options)
+        return _attack(chosen, with_box, options)
     finally:
         with_box.close()
 
@@ -67,24 +68,13 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def chosen(families: Sequence[str] | None) -> list[Any_]:
-    """The attacks of these families, all without any. Raises UnknownName."""
-    from selfplay.attacks import ATTACKS
-
-    known = dict.fromkeys(attack.family for attack in ATTACKS)
-    for family in families or ():
-        if family not in known:
-            raise UnknownName("family of attacks", family, known)
-    return [attack for attack in ATTACKS if not families or attack.family in families]
-
-
-def _attack(attacks: Sequence[Any_], box: Box, options: argparse.Namespace) -> int:
+def _attack(chosen: Sequence[Attack], box: Box, options: argparse.Namespace) -> int:
     from selfplay.attacks.battery import run
 
     if not options.json:
         print(f"sandbox: {options.sandbox}, {getattr(box, 'confinement', box.tier)}\n\n{_heading()}")
     outcomes: list[Outcome] = []
-    for outcome in run(attacks, box, not options.no_weak):
+    for outcome in run(chosen, box, not options.no_weak):
         outcomes.append(outcome)
         if not options.json:
             print(_line(outcome), flush=True)

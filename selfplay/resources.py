@@ -1,4 +1,4 @@
-"""Where the top-level folders are: prompts, datasets, sandbox.
+"""Where the top-level folders are: prompts, datasets, sandbox, attacks.
 
 They hold no importable Python for the host, so they are found as files: beside the package in a checkout or an editable
 install, under `selfplay/_data/` in an installed wheel. importlib.resources was left out: the folders are not packages.

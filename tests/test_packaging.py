@@ -119,7 +119,9 @@ def test_a_wheel_finds_its_prompts_and_data_away_from_the_checkout(tmp_path: Pat
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         archive.extractall(site)
-    assert not [name for name in names if name.startswith(("tests/", "datasets/", "prompts/", "sandbox/", "runs/"))]
+    assert not [
+        name for name in names if name.startswith(("tests/", "datasets/", "prompts/", "sandbox/", "attacks/", "runs/"))
+    ]
     for beside_code in ("report/page.html.jinja", "report/page.css", "report/page.js", "hub/card.md.jinja"):
         assert f"selfplay/run/{beside_code}" in names
     code = (
@@ -128,10 +130,11 @@ def test_a_wheel_finds_its_prompts_and_data_away_from_the_checkout(tmp_path: Pat
         "assert 'site' in selfplay.__file__, selfplay.__file__\n"
         "print(len(load_problems('procedural')) > 0, len(get_stage(3).generator_prompt) > 0)\n"
         "print((resource('sandbox') / 'codec.py').is_file())\n"
+        "from selfplay.attacks.library import attacks; print(len(attacks()) > 500)\n"
     )
     paths = {"PYTHONPATH": str(site), "PATH": ""}
     ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=paths, capture_output=True, text=True)
-    assert ran.stdout.split() == ["True", "True", "True"], ran.stderr
+    assert ran.stdout.split() == ["True"] * 4, ran.stderr
 
 
 PAGES = ["README.md", "docs/coming-from-the-prototype.md", "docs/using.md", "docs/troubleshooting.md"]

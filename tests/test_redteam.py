@@ -12,15 +12,17 @@ from collections.abc import Iterator
 import pytest
 
 from selfplay import redteam
-from selfplay.attacks import ATTACKS
 from selfplay.attacks.attack import Cheat, Command, Control, Escape, Harm, Wrong
 from selfplay.attacks.battery import run
+from selfplay.attacks.library import attacks, tasks
 from selfplay.attacks.measured import CHILD_MIB, HOST_CPU, Spent
 from selfplay.attacks.scene import Scene
 from selfplay.box.local import LocalBox
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the battery aims at Linux")
+ATTACKS = attacks()
 BY_NAME = {attack.name: attack for attack in ATTACKS}
+ADD = {"name": "made here", "family": "test", "task": tasks()["add"]}
 
 
 @pytest.fixture(scope="module")
@@ -76,13 +78,13 @@ def test_a_victim_hit_a_moment_ago_is_noticed_and_replaced(monkeypatch: pytest.M
     ],
 )
 def test_no_attack_of_this_family_gets_through(box: LocalBox, family: str) -> None:
-    attacks = [attack for attack in ATTACKS if attack.family == family and "hanging" not in attack.name]
-    assert [outcome for outcome in run(attacks, box, shown=False) if outcome.deviation] == []
+    chosen = [attack for attack in attacks([family]) if "hanging" not in attack.name]
+    assert [outcome for outcome in run(chosen, box, shown=False) if outcome.deviation] == []
 
 
 def test_the_controls_are_judged_right(box: LocalBox) -> None:
-    attacks = [attack for attack in ATTACKS if isinstance(attack, Control) and "hangs" not in attack.name]
-    assert [outcome for outcome in run(attacks, box, shown=False) if outcome.deviation] == []
+    chosen = [attack for attack in attacks(["controls"]) if "hangs" not in attack.name]
+    assert [outcome for outcome in run(chosen, box, shown=False) if outcome.deviation] == []
 
 
 @pytest.mark.parametrize("name", ["equal to everything", "expected values in the frames above", "read /etc/passwd"])
@@ -98,40 +100,40 @@ def test_without_walls_escapes_are_seen(no_walls: LocalBox) -> None:
 
 
 def test_a_credited_program_is_a_deviation(box: LocalBox) -> None:
-    right = Wrong("right after all", "test", "def add(a, b): return a + b")
+    right = Wrong(**ADD, program="def add(a, b): return a + b")
     (outcome,) = run([right], box, shown=False)
     assert outcome.deviation == "credited"
 
 
 def test_an_attack_that_beats_nobody_is_a_deviation(box: LocalBox) -> None:
-    (outcome,) = run([Wrong("plainly wrong", "test", "def add(a, b): return 0")], box)
+    (outcome,) = run([Wrong(**ADD, program="def add(a, b): return 0", weak="exec")], box)
     assert (outcome.beats, outcome.deviation.split(":")[0]) == ("no", "beats nobody")
 
 
 def test_an_admitted_cheat_is_a_deviation(box: LocalBox) -> None:
-    (outcome,) = run([Cheat("honest after all", "test", "assert add(2, 3) == 5")], box, shown=False)
+    (outcome,) = run([Cheat(**ADD, tests="assert add(2, 3) == 5")], box, shown=False)
     assert outcome.deviation.startswith("admitted")
 
 
 def test_a_misjudged_control_is_a_deviation(box: LocalBox) -> None:
-    (outcome,) = run([Control("wrong after all", "test", "def add(a, b): return 0")], box, shown=False)
+    (outcome,) = run([Control(**ADD, program="def add(a, b): return 0")], box, shown=False)
     assert outcome.deviation.startswith("judged")
 
 
 def test_a_control_that_a_wrong_program_passes_too_is_a_deviation(box: LocalBox) -> None:
-    lax = Control("lax", "test", "def add(a, b): return a + b", fails="def add(a, b): return b + a")
+    lax = Control(**ADD, fails="def add(a, b): return b + a")
     (outcome,) = run([lax], box, shown=False)
     assert (outcome.control, outcome.deviation) == (True, "a wrong program passes too")
 
 
 def test_harm_done_to_a_right_program_is_a_deviation(box: LocalBox) -> None:
     slip = "def add(a, b): return a + b if a < 10 else 0"
-    (outcome,) = run([Harm("spoilt", "test", beside=(slip,))], box, shown=False)
+    (outcome,) = run([Harm(**ADD, beside=(slip,))], box, shown=False)
     assert outcome.deviation.startswith("a right program beside it")
 
 
 def test_an_attacker_that_is_credited_beside_others_is_a_deviation(box: LocalBox) -> None:
-    (outcome,) = run([Harm("right after all", "test", ("def add(a, b): return a + b",))], box, shown=False)
+    (outcome,) = run([Harm(**ADD, programs=("def add(a, b): return a + b",))], box, shown=False)
     assert outcome.deviation == "program 0 is credited with 3 of 3"
 
 
@@ -151,7 +153,7 @@ def test_an_attack_on_the_host_is_judged_in_a_process_of_its_own(box: LocalBox) 
 
 def test_a_command_that_ends_otherwise_is_a_deviation(box: LocalBox) -> None:
     files = (("program.py", "def add(a, b): return a + b"), ("tests.py", "assert add(2, 3) == 6"))
-    command = Command("mistaken", "test", files, "--code program.py --tests tests.py --entry add", 0)
+    command = Command(**ADD, files=files, options="--code program.py --tests tests.py --entry add", exits=0)
     (outcome,) = run([command], box, shown=False)
     assert (outcome.ours, outcome.deviation.split(":")[0]) == ("exit 1", "exit 0 is right")
 

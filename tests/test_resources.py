@@ -18,7 +18,7 @@ def _forget() -> Iterator[None]:
     resource.cache_clear()
 
 
-@pytest.mark.parametrize("name", ["prompts", "datasets", "sandbox"])
+@pytest.mark.parametrize("name", ["prompts", "datasets", "sandbox", "attacks"])
 def test_the_top_level_folders_are_found(name: str) -> None:
     assert resource(name).is_dir()
 

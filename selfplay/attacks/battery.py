@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from selfplay.attacks import weak
-from selfplay.attacks.attack import Any_, Cheat, Command, Control, Escape, Harm, Task, Wrong
+from selfplay.attacks.attack import Attack, Cheat, Command, Control, Escape, Harm, Task, Wrong
 from selfplay.attacks.commands import answer
 from selfplay.attacks.exams import harmed
 from selfplay.attacks.measured import drained
@@ -58,7 +58,7 @@ class Bench:
     scene: Scene
 
 
-def run(attacks: Iterable[Any_], box: Box, shown: bool = True) -> Iterator[Outcome]:
+def run(attacks: Iterable[Attack], box: Box, shown: bool = True) -> Iterator[Outcome]:
     """One outcome per attack, in order. `shown`: also try the weak runners."""
     with Scene() as scene:
         unjailed = LocalBox(jail=False) if shown else None
@@ -71,7 +71,7 @@ def run(attacks: Iterable[Any_], box: Box, shown: bool = True) -> Iterator[Outco
                 unjailed.close()
 
 
-def _outcome(attack: Any_, bench: Bench) -> Outcome:
+def _outcome(attack: Attack, bench: Bench) -> Outcome:
     started = time.perf_counter()
     ours, deviation = _OURS[type(attack)](attack, bench)
     beats = _beats(attack, bench) if bench.unjailed is not None and attack.weak else UNSHOWN
@@ -189,7 +189,8 @@ def _control(attack: Control, bench: Bench) -> tuple[str, str]:
         return f"{len(cases)} of {written} admitted", f"{wanted} cases should count"
     if not cases:
         return f"0 of {written} admitted", ""
-    programs = [attack.program, *filter(None, [attack.fails])]
+    right = attack.program or attack.task.problem.reference_solution or ""
+    programs = [right, *filter(None, [attack.fails])]
     verdicts, *wrong = _matrix(attack.task, programs, cases, bench.judge)
     said = f"{verdicts.count('passed')} of {len(cases)} passed"
     if verdicts != (attack.verdicts or ("passed",) * len(cases)):
@@ -218,7 +219,7 @@ _OURS: dict[type, Callable[..., tuple[str, str]]] = {
 # ---- against the weak runner ----
 
 
-def _beats(attack: Any_, bench: Bench) -> str:
+def _beats(attack: Attack, bench: Bench) -> str:
     if attack.weak == "pytest" and not weak.has_pytest():
         return UNSHOWN
     if isinstance(attack, Wrong):

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from selfplay.attacks.attack import SHOUT, Harm, Task
+from selfplay.attacks.attack import Harm, Task
+from selfplay.attacks.library import tasks
 from selfplay.box.task import Limits
 from selfplay.game.episode import Conversation, Role, Turn, TurnKey
 from selfplay.game.phases import Step
@@ -26,7 +27,7 @@ ASKED = 3  # cases that a turn is asked for
 def harmed(attack: Harm, judge: Judge) -> tuple[str, str]:
     """What became of the honest work beside the attack, in words, and the deviation if there is one."""
     judge = Judge(judge.box, Limits(attack.cpu_seconds), recheck=0.0, desk=judge.desk)
-    submissions = [_group(attack.task, attack), _group(SHOUT)]
+    submissions = [_group(attack.task, attack), _group(tasks()["shout"])]
     attacked, behind = judged(submissions, Step(0, 1, "both", ""), judge, ASKED)
     said, deviation = _deviation(attacked, attack)
     if not deviation:

@@ -20,6 +20,7 @@ from pathlib import Path
 import selfplay
 from selfplay.attacks.attack import Harm
 from selfplay.attacks.exams import harmed
+from selfplay.attacks.library import attacks
 from selfplay.box.task import Box
 from selfplay.judging.judge import Judge
 
@@ -93,10 +94,8 @@ def drained(attack: Harm, tier: str) -> tuple[str, str]:
 
 
 def main() -> int:
-    from selfplay.attacks import ATTACKS
-
     family, name, sandbox = sys.argv[1:]
-    (attack,) = (a for a in ATTACKS if isinstance(a, Harm) and (a.family, a.name) == (family, name))
+    (attack,) = (each for each in attacks([family]) if isinstance(each, Harm) and each.name == name)
     resource.setrlimit(resource.RLIMIT_CPU, (KILLED, KILLED))
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESSES, ADDRESSES))
     box = open_box(sandbox)
