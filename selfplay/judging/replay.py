@@ -67,11 +67,11 @@ class Stopped(Exception):
 
 
 class Unusable(Exception):
-    """A text that does not count at all: a slug and a sentence."""
+    """A text that does not count at all: a slug and a sentence. `story`: how far it came."""
 
-    def __init__(self, reason: str, detail: str) -> None:
+    def __init__(self, reason: str, detail: str, story: Story | None = None) -> None:
         super().__init__(detail)
-        self.reason, self.detail = reason, detail
+        self.reason, self.detail, self.story = reason, detail, story
 
 
 @dataclass(slots=True)
@@ -150,22 +150,25 @@ class Replay:
                 story.take(frame)
                 story.refused = str(frame.get("end", ""))[:300]
             except Broken as error:
-                raise Unusable("budget", str(error)) from None
+                raise Unusable("budget", str(error), story) from None
             except Ended as end:
                 if end.ending is None:
                     raise Stopped("infra_error") from None
                 why = "its time" if end.ending.timed_out else "its process"
-                raise Unusable("budget", f"the tests use up {why}") from None
+                raise Unusable("budget", f"the tests use up {why}", story) from None
             finally:
                 child.close()
                 self.spent += child.cpu_seconds
         return story, blob
 
     def _whole(self, run: Callable[[Sequence[str]], Story]) -> Story:
-        """A story to its end: where a program ends a test, the tests after it run on in further children."""
-        story = run(())
-        done = story
+        """A story to its end: where a program ends a test, or keeps it from ending, the tests after it run on in further
+        children. What sites rest on are operations of their own child's story."""
+        before = self.spent
+        done = story = run(())
         while done.stopped and "module" not in done.stopped and len(story.stopped) < self.limits.timeouts:
+            if self.spent - before > TEST.seconds:
+                break
             done = run((*story.tests, *story.stopped))
             for name in ("sites", "tests", "stopped"):
                 getattr(story, name).update({k: v for k, v in getattr(done, name).items() if k not in ("module",)})
@@ -282,12 +285,23 @@ class Replay:
                 return None
 
             def run(skip: Sequence[str]) -> Story:
-                return self.story(text, interface, program.ask, skip=skip, imports=subject.imports)[0]
+                return _as_far(lambda: self.story(text, interface, program.ask, skip=skip, imports=subject.imports)[0])
 
             story = self._whole(run)
         if story.refused:
             raise Unusable("unreadable", story.refused)
         return story
+
+
+def _as_far(run: Callable[[], Story]) -> Story:
+    """A run as far as it comes before this program: a test that uses up what tests may use is stopped there."""
+    try:
+        return run()
+    except Unusable as error:
+        if error.story is None:
+            raise
+        error.story.stopped[error.story.running] = "timeout"
+        return error.story
 
 
 class NotLoaded(Exception):
@@ -451,16 +465,8 @@ class Trial:
             return found
         hit = [name for name, site in story.sites.items() if not touched.isdisjoint(site.rests)]
         found.ran = True
-        try:
-            run = self.replay._whole(self._run)
-            again = self._again(run) if not run.stopped else run
-        except (
-            Unusable
-        ):  # before this program the tests never end: nothing is known of those that rest on the difference
-            for name in hit:
-                found.sites[name] = "timeout"
-            found.tests = dict.fromkeys(found.tests, "timeout")
-            return found
+        run = self.replay._whole(self._run)
+        again = self._again(run) if not run.stopped else run
         for name in hit:
             found.sites[name] = self._verdict(name, run, again)
         for name in found.tests:
@@ -518,7 +524,9 @@ class Trial:
                 raise Stopped(self.ended[place])
             return self.own[place]
 
-        story = self.replay.like(self.script, self.subject, answer, interface=self.interface, skip=skip)
+        story = _as_far(
+            lambda: self.replay.like(self.script, self.subject, answer, interface=self.interface, skip=skip)
+        )
         own = list(places(story.operations, self.script.stateful))
         self.affected.update(
             name for name, site in story.sites.items() if any(own[number] in self.differing for number in site.rests)

@@ -320,3 +320,12 @@ def test_all_arguments_of_a_text_have_one_budget() -> None:
         story.ask("x" * (1 << 20))
     with pytest.raises(Broken, match="4 MiB"):
         story.ask("x")
+
+
+def test_a_test_that_never_ends_before_a_program_takes_nothing_from_the_others(judge: Judge) -> None:
+    problem = asks("def f(s):\n    return s + 'b'\n")
+    text = "def test_a():\n    s = 'a'\n    while len(s) < 5: s = f(s)\n    assert f(s) == s + 'b'\n"
+    text += "def test_b():\n    x = f('')\n    assert len(x) < 2\n    assert f('') + 'c' == 'bc'\n"
+    [turn] = settled(judge, problem, text, trust=True)
+    [row] = rows(judge, problem, turn.admitted, "def f(s):\n    return s")
+    assert row == ("timeout", "passed", "failed")
