@@ -233,15 +233,9 @@ def metrics(worked: Worked) -> str:
     return table(("metric", "value"), *((f"`{name}`", f"{told[name]:.3g}") for name in SHOWN))
 
 
-def by_stage(worked: Worked) -> str:
-    told, names = step_counts([worked.match], (0.0, 0)).metrics(), ("written", "valid", "new", "new_kills")
-    rows = [(stage, *(told[f"{name}/{stage}"] for name in names)) for stage in range(1, STAGE + 1)]
-    return table(("stage", *(f"`{name}/STAGE`" for name in names)), *rows)
-
-
 @pytest.mark.parametrize(
     "part",
-    [matrix, generator_rewards, discriminator_rewards, advantages, loss, clip, metrics, by_stage],
+    [matrix, generator_rewards, discriminator_rewards, advantages, loss, clip, metrics],
     ids=lambda f: f.__name__,
 )
 def test_the_worked_group_is_what_the_package_computes(worked: Worked, part: Callable[[Worked], str]) -> None:
