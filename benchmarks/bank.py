@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from selfplay.config import Config
 from selfplay.evaluation.intervals import Estimate, ratio
-from selfplay.learning.evaluating import held_out
+from selfplay.learning.heldout import held_out
 from selfplay.learning.opening import source_of
 from selfplay.learning.setup import open_judge
 from selfplay.match.cover import cover

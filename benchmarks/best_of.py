@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator, Sequence
 from statistics import fmean
 
 from selfplay.cases.case import Case
-from selfplay.evaluation.contest import Contest, Played
+from selfplay.evaluation.evaluator import Evaluator, Played
 from selfplay.evaluation.intervals import Estimate, mean, ratio
-from selfplay.learning.evaluating import held_out
+from selfplay.learning.heldout import held_out
 from selfplay.learning.opening import source_of
 from selfplay.learning.setup import open_judge
 from selfplay.match.agreement import groups
@@ -93,9 +93,9 @@ def main() -> None:
     judge = open_judge(config)
     try:
         problems = held_out(config, judge, arguments.split, arguments.problems, lambda text: None)
-        contest = Contest(judge, MutantBank(), problems, arguments.samples)
+        evaluator = Evaluator(judge, MutantBank(), problems, arguments.samples)
         entrant = source.open(config)
-        every = contest.appearance(entrant, contest.opponent(entrant)).played
+        every = evaluator.appearance(entrant, evaluator.opponent(entrant)).played
     finally:
         judge.close()
     print("\n".join(table(every)))

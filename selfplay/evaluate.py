@@ -13,13 +13,19 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from selfplay.config.flags import words
 from selfplay.errors import BadInput
 from selfplay.printing import printable
 from selfplay.run.command import run_command
+
+if TYPE_CHECKING:
+    from selfplay.config import Config
+    from selfplay.learning.opening import Source
+    from selfplay.match.entrant import Entrant
 
 ABOUT = "Measure both roles of players side by side on held-out problems."
 KEYS = (
@@ -66,7 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _evaluate(given: Mapping[str, Any], own: Mapping[str, Any]) -> int:
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    from selfplay.evaluation.contest import check_samples
+    from selfplay.evaluation.evaluator import check_samples
     from selfplay.evaluation.standings import check_chart
     from selfplay.learning.opening import default_player, source_of
 
@@ -83,17 +89,22 @@ def _evaluate(given: Mapping[str, Any], own: Mapping[str, Any]) -> int:
         (source, source.config(given)) for source in sources
     ]  # what cannot be played is refused before torch loads
     from selfplay.evaluation.bugs import load_bugs
+    from selfplay.evaluation.comparison import compare
+    from selfplay.evaluation.evaluator import Evaluator
     from selfplay.evaluation.standings import chart, text_table
-    from selfplay.learning.evaluating import Asked, compare, held_out
+    from selfplay.learning.heldout import held_out
     from selfplay.learning.setup import open_judge
+    from selfplay.mutation.bank import MutantBank
 
     bugs = load_bugs(own["bugs"] or None) if "bugs" in own else ()
     config = players[0][1]
     judge = open_judge(config)
     try:
         problems = held_out(config, judge, own.get("split", "dev"), own.get("num_problems"), _say)
-        asked = Asked(problems, samples, ks, bugs, own.get("single_stage", False))
-        found = compare(players, own.get("opponent"), asked, judge, _say)
+        evaluator = Evaluator(judge, MutantBank(), problems, samples)
+        opponent = evaluator.opponent(_opponent(players[0], own.get("opponent")))
+        openings = [partial(source.open, config) for source, config in players]
+        found = compare(openings, opponent, evaluator, ks, bugs, own.get("single_stage", False), _say)
     finally:
         judge.close()
     estimates, differences = found.estimates(), found.differences()
@@ -113,11 +124,23 @@ def _evaluate(given: Mapping[str, Any], own: Mapping[str, Any]) -> int:
     return 0
 
 
+def _opponent(first: tuple[Source, Config], name: str | None) -> Entrant:
+    """The player whose chains all suites read: the one of this name, without one the first player, untrained."""
+    from selfplay.learning.opening import Source, source_of
+
+    source, config = first
+    other = source_of(name) if name else Source(f"{source.name}, untrained")
+    _say(f"recording the opponent: {other.name}")
+    return other.open(other.config({"seed": config.seed, "device": config.device}) if name else config)
+
+
 def _cross_play(given: Mapping[str, Any], own: Mapping[str, Any]) -> int:
     if "players" in own:
         raise BadInput("--cross-play takes its players from the run; leave out --players")
+    from selfplay.evaluation.crossplay import cross_play
     from selfplay.evaluation.standings import cross_chart, cross_json, cross_text
-    from selfplay.learning.evaluating import cross, held_out, moments
+    from selfplay.learning.heldout import held_out
+    from selfplay.learning.opening import moments
     from selfplay.learning.setup import open_judge
 
     run = own["cross_play"]
@@ -126,7 +149,8 @@ def _cross_play(given: Mapping[str, Any], own: Mapping[str, Any]) -> int:
     judge = open_judge(config)
     try:
         problems = held_out(config, judge, own.get("split", "dev"), own.get("num_problems"), _say)
-        found = cross(players, given, problems, judge)
+        named = [(name, partial(source.open, source.config(given))) for name, source in players]
+        found = cross_play(named, problems, judge)
     finally:
         judge.close()
     about = {"run": run, "set": config.problems, "split": own.get("split", "dev"), "num_problems": len(problems)}

@@ -7,7 +7,7 @@ import pytest
 from benchmarks import bank, best_of
 from selfplay.box.local import LocalBox
 from selfplay.cases.case import Verdict
-from selfplay.evaluation.contest import Contest
+from selfplay.evaluation.evaluator import Evaluator
 from selfplay.game.problems import load_problems
 from selfplay.judging.judge import Judge
 from selfplay.learning.opening import source_of
@@ -58,8 +58,8 @@ def test_every_choice_lies_between_chance_and_the_oracle() -> None:
     entrant, problems = SOURCE.open(SOURCE.config()), load_problems("procedural/dev")[:2]
     box = LocalBox()
     try:
-        contest = Contest(Judge(box), MutantBank(), problems, 3)
-        every = contest.appearance(entrant, contest.opponent(entrant)).played
+        evaluator = Evaluator(Judge(box), MutantBank(), problems, 3)
+        every = evaluator.appearance(entrant, evaluator.opponent(entrant)).played
     finally:
         box.close()
     rows = list(best_of.table(every))

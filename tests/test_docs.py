@@ -19,7 +19,7 @@ import torch
 from selfplay.box.local import LocalBox
 from selfplay.cases.case import Case, Verdict
 from selfplay.config import CARDS, Config
-from selfplay.evaluation.evaluator import Measured, figures
+from selfplay.evaluation.figures import Measured, figures
 from selfplay.game.advantages import RunningMeans
 from selfplay.game.episode import ROLES, Role
 from selfplay.game.phases import Step
@@ -261,7 +261,7 @@ def test_every_metric_of_a_step_stands_in_the_glossary(worked: Worked) -> None:
 
 def test_every_figure_of_an_evaluation_stands_in_the_glossary() -> None:
     measured = Measured("p", (True,) * 4, True, 2, 1, (), {"recorded": (1, 1), "paid": (1, 1), "kept": (1, 1)})
-    assert set(figures([measured])) - glossary.names(glossary.FIGURES) == set()
+    assert set(figures([measured]).estimates()) - glossary.names(glossary.FIGURES) == set()
 
 
 def test_every_reason_of_a_refusal_stands_in_the_glossary() -> None:

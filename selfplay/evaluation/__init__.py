@@ -1,7 +1,7 @@
 """What players are worth: played on held-out problems, counted per problem, told with intervals. No torch.
 
-evaluator.py  both roles against an opponent that never changes: what a run measures of itself
-contest.py    several players beside each other, and what else the same turns tell
+evaluator.py  both roles against an opponent that never changes, and what else the same turns tell
+comparison.py several players beside each other
 figures.py    from what was played to shares with intervals, and to differences
 intervals.py  the intervals
 crossplay.py  every generator against every discriminator

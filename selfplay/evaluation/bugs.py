@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from selfplay.errors import Flaw, ProblemError
 from selfplay.evaluation.evaluator import EVALUATION
+from selfplay.evaluation.figures import Counted, columns_of
 from selfplay.evaluation.intervals import Columns
 from selfplay.game.episode import Conversation, Turn, TurnKey
 from selfplay.game.extract import Code
 from selfplay.game.problems import Problem, read_problems
-from selfplay.game.rollout import Seat, converse
+from selfplay.game.rollout import Seat
 from selfplay.judging.judge import Judge
 from selfplay.match.entrant import Entrant
 from selfplay.match.examine import Submission, judged
@@ -77,7 +78,7 @@ def hunt(entrant: Entrant, bugs: Sequence[Bug], judge: Judge, samples: int) -> l
         for bug, chain in zip(bugs, chains, strict=True)
         for number in range(samples)
     ]
-    suites = converse(entrant.player, entrant.prompts, seats, (STAGE,), entrant.sampling)
+    suites = entrant.converse(seats, (STAGE,))
     submissions = [
         Submission(
             bug.problem,
@@ -120,17 +121,13 @@ def _chain(bug: Bug, style: str) -> Chain:
 
 def bug_columns(matches: Sequence[Match]) -> dict[str, Columns]:
     """What is counted per bug: suites that catch it, bugs that any suite catches, and tests that count."""
-    caught = [[_catches(match, number) for number in range(len(match.suites))] for match in matches]
-    return {
-        "bugs_caught": ([float(sum(own)) for own in caught], [float(len(own)) for own in caught]),
-        "bugs_caught_by_any": ([float(any(own)) for own in caught], [1.0] * len(caught)),
-        "bugs_validity": (
-            [float(sum(sum(turn.valid) for suite in match.suites for turn in suite.turns)) for match in matches],
-            [float(sum(suite.written for suite in match.suites)) for match in matches],
-        ),
-    }
+    return columns_of(map(_counted, matches))
 
 
-def _catches(match: Match, number: int) -> bool:
+def _counted(match: Match) -> Iterator[tuple[str, Counted]]:
     [target] = match.targets
-    return any(verdict in KILLS for verdict in match.each(target.verdicts, match.suites[number].admitted))
+    caught = [any(v in KILLS for v in match.each(target.verdicts, suite.admitted)) for suite in match.suites]
+    yield "bugs_caught", (sum(caught), len(caught))
+    yield "bugs_caught_by_any", (any(caught), 1)
+    valid = sum(sum(turn.valid) for suite in match.suites for turn in suite.turns)
+    yield "bugs_validity", (valid, sum(suite.written for suite in match.suites))

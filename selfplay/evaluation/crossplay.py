@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from selfplay.evaluation.contest import verdicts
-from selfplay.evaluation.evaluator import EVALUATION
+from selfplay.evaluation.evaluator import EVALUATION, program_sources, verdicts
 from selfplay.evaluation.intervals import Estimate, mean, ratio
 from selfplay.game.episode import Conversation
 from selfplay.game.problems import Problem
-from selfplay.game.rollout import Seat, converse
+from selfplay.game.rollout import Seat
 from selfplay.judging.judge import Judge
 from selfplay.match.entrant import Entrant
 from selfplay.match.examine import Submission, judged
@@ -43,9 +42,9 @@ def cross_play(players: Sequence[tuple[str, Open]], problems: Sequence[Problem],
     for _, open_it in players:
         entrant = open_it()
         seats = [Seat(EVALUATION, problem, Conversation("generator"), 0) for problem in problems]
-        chains.append(list(converse(entrant.player, entrant.prompts, seats, entrant.stages, entrant.sampling)))
-    texts = [[own[place].turns[-1].text for own in chains] for place in range(len(problems))]
-    wrong = [[any(v != "passed" for v in row) for row in rows] for rows in verdicts(judge, problems, texts)]
+        chains.append(entrant.converse(seats))
+    sources = program_sources(judge, problems, list(zip(*chains, strict=True)))
+    wrong = [[any(v != "passed" for v in row) for row in rows] for rows in verdicts(judge, problems, sources)]
     cells: list[list[tuple[Estimate, Estimate]]] = [[] for _ in players]
     for _, open_it in players:
         entrant = open_it()
@@ -54,7 +53,7 @@ def cross_play(players: Sequence[tuple[str, Open]], problems: Sequence[Problem],
                 Seat(EVALUATION, problem, Conversation("discriminator"), 0, chain)
                 for problem, chain in zip(problems, own, strict=True)
             ]
-            suites = converse(entrant.player, entrant.prompts, seats, entrant.stages, entrant.sampling)
+            suites = entrant.converse(seats)
             submissions = [
                 Submission(problem, (chain,), (suite,), (0,))
                 for problem, chain, suite in zip(problems, own, suites, strict=True)

@@ -1,4 +1,4 @@
-"""The figures of a contest: from what a player did on each problem to shares with intervals, and to differences.
+"""The figures of a player: from what it did on each problem to shares with intervals, and to differences.
 
 Every figure is a sum over problems of one count, divided by the sum of another (a mean over problems divides by ones), so
 all have the same bootstrap over problems, and two players the same resamples. The glossary has each formula.
@@ -6,13 +6,12 @@ all have the same bootstrap over problems, and two players the same resamples. T
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from selfplay.cases.case import Case, Verdict
-from selfplay.evaluation.contest import Appearance, Played
-from selfplay.evaluation.evaluator import FAMILIES
+from selfplay.cases.case import Case
+from selfplay.evaluation.evaluator import FAMILIES, Appearance, Played
 from selfplay.evaluation.intervals import (
     Columns,
     Estimate,
@@ -22,7 +21,7 @@ from selfplay.evaluation.intervals import (
     ratio,
     ratio_change,
 )
-from selfplay.match.record import KILLS, Match, Row
+from selfplay.match.record import KILLS, Match, Origin, Row
 from selfplay.match.solver import best_of
 
 Counted = tuple[float, float]  # of one problem: what is counted, and of how much
@@ -30,91 +29,118 @@ _LOST = (*KILLS, "not_collected")
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
-    """One player's figures by name, and what they are computed from."""
+class Measured:
+    """One problem's results, small enough to cross ranks. `kills` maps origins of targets to (killed, targets)."""
 
-    name: str
+    problem: str
+    correct: tuple[bool, ...] = ()
+    greedy: bool = False
+    written: int = 0
+    valid: int = 0
+    cases: tuple[tuple[object, ...], ...] = ()
+    kills: Mapping[Origin, tuple[int, int]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """A player's figures as columns, one pair of numbers per problem, and each problem's cases."""
+
     columns: dict[str, Columns]
     cases: list[tuple[tuple[object, ...], ...]]
 
     def estimates(self) -> dict[str, Estimate]:
+        """Each figure with its 95 % interval."""
         return {name: ratio(*own) for name, own in self.columns.items()} | {"distinct_all": distinct_share(self.cases)}
 
     def changes(self, before: Figures) -> dict[str, Estimate]:
-        """This player's figures minus the other's, over the same problems."""
+        """Minus the other's over the same problems in order, with 95 % intervals of the paired differences."""
         common = [name for name in self.columns if name in before.columns]
-        found = {name: ratio_change(before.columns[name], self.columns[name]) for name in common}
-        return found | {"distinct_all": distinct_change(before.cases, self.cases)}
+        changed = {name: ratio_change(before.columns[name], self.columns[name]) for name in common}
+        return changed | {"distinct_all": distinct_change(before.cases, self.cases)}
 
 
-def figures(appearance: Appearance, ks: Sequence[int]) -> Figures:
-    """All figures of one player; pass@k for each of `ks`."""
-    rows = [dict(_counted(played, ks)) for played in appearance.played]
-    names = dict.fromkeys(name for row in rows for name in row)
-    columns: dict[str, Columns] = {
-        name: ([row[name][0] for row in rows], [row[name][1] for row in rows]) for name in names
-    }
-    cases = [tuple(case.identity for case in played.match.suites[0].cases) for played in appearance.played]
-    return Figures(appearance.name, columns, cases)
+def measured_of(match: Match) -> Measured:
+    """What an evaluation's match comes to."""
+    [suite] = match.suites
+    dead: dict[Origin, list[bool]] = {origin: [] for origin in ("recorded", *FAMILIES)}
+    for target in match.targets:
+        dead[target.origin].append(_killed(match, target.verdicts, suite.admitted))
+    return Measured(
+        problem=match.problem.id,
+        correct=tuple(bool(chain.correct) for chain in match.chains if not chain.greedy),
+        greedy=any(chain.correct for chain in match.chains if chain.greedy),
+        written=suite.written,
+        valid=sum(sum(turn.valid) for turn in suite.turns),
+        cases=tuple(case.identity for case in suite.cases),
+        kills={origin: (sum(own), len(own)) for origin, own in dead.items()},
+    )
 
 
-def _counted(played: Played, ks: Sequence[int]) -> Iterator[tuple[str, Counted]]:
-    right = [bool(chain.correct) for chain in played.sampled]
-    yield "code_correct", (fmean(right), 1)
-    yield "code_greedy", (any(chain.correct for chain in played.match.chains if chain.greedy), 1)
+def figures(measured: Sequence[Measured], ks: Sequence[int] = (4,)) -> Figures:
+    """What a run's evaluation tells; pass@k for each of `ks`."""
+    names = dict(_counted(Measured(""), ks))  # of no problem too
+    return Figures(columns_of((_counted(each, ks) for each in measured), names), [each.cases for each in measured])
+
+
+def appearance_figures(appearance: Appearance, ks: Sequence[int]) -> Figures:
+    """The same of a player that was compared with others, and what else its turns tell."""
+    shared = figures([measured_of(played.match) for played in appearance.played], ks)
+    return Figures(shared.columns | columns_of(map(_compared, appearance.played)), shared.cases)
+
+
+def columns_of(rows: Iterable[Iterable[tuple[str, Counted]]], names: Iterable[str] = ()) -> dict[str, Columns]:
+    """By figure its numerators and denominators; a row per problem."""
+    tables = [dict(row) for row in rows]
+    names = dict.fromkeys((*names, *(name for table in tables for name in table)))
+    return {name: ([table[name][0] for table in tables], [table[name][1] for table in tables]) for name in names}
+
+
+def _counted(measured: Measured, ks: Sequence[int]) -> Iterator[tuple[str, Counted]]:
+    right, killed = measured.correct, measured.kills or {}
+    yield "code_correct", (sum(right) / max(len(right), 1), 1)
+    yield "code_greedy", (measured.greedy, 1)
     for k in ks:
         yield f"pass_at_{k}", (pass_at_k(sum(right), len(right), k), 1)
-    yield from _best_of(played, right)
-    yield from _own(played.own)
-    yield "reasoning_coherence", played.agreeing
-    yield from _suite(played.match)
-    yield "tokens/generator", (sum(len(t.ids) for c in played.sampled for t in c.conversation.turns), len(right))
-    suites = played.own.suites
-    yield "tokens/discriminator", (sum(len(t.ids) for s in suites for t in s.conversation.turns), len(suites))
+    yield "test_validity", (measured.valid, measured.written)
+    yield "mutation_score", killed.get("paid", (0, 0))
+    yield "mutation_score_kept", killed.get("kept", (0, 0))
+    yield "fixed_kills", killed.get("recorded", (0, 0))
+    yield "distinct", (len(set(measured.cases)), measured.written)
 
 
-def _best_of(played: Played, right: Sequence[bool]) -> Iterator[tuple[str, Counted]]:
-    """The program that own tests and agreement choose, without a look at the reference, between chance and the oracle."""
-    chosen, chance, oracle = right[best_of(played.own, blind=True).programs[0]], fmean(right), any(right)
+def _compared(played: Played) -> Iterator[tuple[str, Counted]]:
+    right, own = [bool(chain.correct) for chain in played.sampled], played.own
+    # The program that own tests and agreement choose, without a look at the reference, between chance and the oracle.
+    chosen, chance, oracle = right[best_of(own, blind=True).programs[0]], fmean(right), any(right)
     yield "best_of_n", (chosen, 1)
     yield "oracle", (oracle, 1)
     yield "gap_closed", (chosen - chance, oracle - chance)
+    yield from _prototype(own)
+    yield "reasoning_coherence", played.agreeing
+    yield from _by_stage(played.match)
+    yield "tokens/generator", (sum(len(t.ids) for c in played.sampled for t in c.conversation.turns), len(right))
+    yield "tokens/discriminator", (sum(len(t.ids) for s in own.suites for t in s.conversation.turns), len(own.suites))
 
 
-def _own(match: Match) -> Iterator[tuple[str, Counted]]:
+def _prototype(own: Match) -> Iterator[tuple[str, Counted]]:
     """The prototype's figures: the player's programs on its own tests."""
-    counting = match.counting
-    shares = [share for row in match.programs for share in _shares(match.on(row, counting))]
+    known = [[v for v in own.on(row, own.counting) if v != "infra_error"] for row in own.programs]
+    shares = [row.count("passed") / len(row) for row in known if row]
     yield "average_test_pass_rate", (sum(shares), len(shares))
-    faced = [match.on(match.programs[suite.reads], suite.admitted) for suite in match.suites]
-    yield "failure_rate", (sum(v in _LOST for own in faced for v in own), sum(map(len, faced)))
-    cases = [case.identity for suite in match.suites for case in suite.cases]
+    faced = [own.on(own.programs[suite.reads], suite.admitted) for suite in own.suites]
+    yield "failure_rate", (sum(v in _LOST for row in faced for v in row), sum(map(len, faced)))
+    cases = [case.identity for suite in own.suites for case in suite.cases]
     yield "test_diversity", (len(set(cases)), len(cases))
 
 
-def _shares(verdicts: Sequence[Verdict]) -> Iterator[float]:
-    """The share of a program's verdicts that are passed; nothing where none is known."""
-    known = [verdict for verdict in verdicts if verdict != "infra_error"]
-    if known:
-        yield known.count("passed") / len(known)
-
-
-def _suite(match: Match) -> Iterator[tuple[str, Counted]]:
-    """The suite that reads the opponent's chain, as a whole and by stage."""
+def _by_stage(match: Match) -> Iterator[tuple[str, Counted]]:
+    """The suite that reads the opponent's chain, by stage; a target is dead from the first stage on that kills it."""
     [suite] = match.suites
-    yield "test_validity", (sum(sum(turn.valid) for turn in suite.turns), suite.written)
     yield "bug_catch_rate", (_caught(match), suite.written)
-    killed = {id(target): _killed(match, target.verdicts, suite.admitted) for target in match.targets}
-    for name, origin in zip(
-        ("mutation_score", "mutation_score_kept", "fixed_kills"), (*FAMILIES, "recorded"), strict=True
-    ):
-        own = [killed[id(target)] for target in match.targets if target.origin == origin]
-        yield name, (sum(own), len(own))
-    yield "distinct", (len({case.identity for case in suite.cases}), suite.written)
     dead: set[int] = set()
     for turn in suite.turns:
         yield f"test_validity/stage-{turn.stage}", (sum(turn.valid), turn.written)
-        own = {id(t) for t in match.targets if _killed(match, t.verdicts, turn.admitted)}
+        own = {n for n, target in enumerate(match.targets) if _killed(match, target.verdicts, turn.admitted)}
         yield f"new_kills/stage-{turn.stage}", (len(own - dead), len(match.targets))
         dead |= own
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from selfplay.errors import BadInput, install
-from selfplay.evaluation.contest import Appearance
 from selfplay.evaluation.crossplay import CrossPlay
+from selfplay.evaluation.evaluator import Appearance
 from selfplay.evaluation.intervals import Estimate
 from selfplay.match.solver import best_of
 

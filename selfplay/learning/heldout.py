@@ -1,4 +1,4 @@
-"""When a run evaluates, on which problems, and what it records of that: evaluation/evaluator.py measures.
+"""Held-out problems: when a run evaluates, on which of them, and what it records of that; which a command measures.
 
 Ranks share the problems and gather what they measured, so the records and the opponent are the same on each, and a run can
 go on with another number of processes. An evaluation leaves the weights as they are: one that was cut off is made again.
@@ -7,13 +7,19 @@ go on with another number of processes. An evaluation leaves the weights as they
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from selfplay.evaluation.evaluator import Evaluator, Measured, Opponent, changes, figures, measured_of
-from selfplay.game.problems import Problem
+from selfplay.config import Config
+from selfplay.errors import BadInput
+from selfplay.evaluation.evaluator import Evaluator, Opponent
+from selfplay.evaluation.figures import Measured, figures, measured_of
+from selfplay.game.problems import Problem, load_problems
+from selfplay.judging.judge import Judge
 from selfplay.learning.plan import planned_steps
-from selfplay.learning.setup import Run
+from selfplay.learning.references import check_references
+from selfplay.learning.setup import Run, open_problems
+from selfplay.match.entrant import Entrant
 
 SCHEMA = 1
 
@@ -23,7 +29,7 @@ def record_opponent(run: Run) -> Opponent:
     problems = _held_out(run, "before")
     run.policy.sampler.forget()
     run.recorder.say(f"recording the untrained player on {len(problems)} problems of the {run.config.eval_split} split")
-    own = _evaluator(run).record_opponent(run.policy, _mine(run, problems))
+    own = _evaluator(run, problems).opponent(_entrant(run))
     everyone = run.ranks.gather(own)
     return Opponent(
         {problem: chain for each in everyone for problem, chain in each.chains.items()},
@@ -41,7 +47,7 @@ def evaluate(run: Run) -> None:
     problems = _held_out(run, moments[-1])
     run.policy.sampler.forget()
     run.recorder.say(f"evaluating {' and '.join(moments)}: {len(problems)} problems")
-    matches = _evaluator(run).measure(run.policy, _mine(run, problems), state.opponent)
+    matches = _evaluator(run, problems).measure(_entrant(run), state.opponent)
     gathered = run.ranks.gather([measured_of(match) for match in matches])
     everyone = sorted((each for own in gathered for each in own), key=lambda each: each.problem)
     records: dict[str, dict[str, Any]] = {}
@@ -50,7 +56,8 @@ def evaluate(run: Run) -> None:
         own = [each for each in everyone if each.problem in held]
         records[when] = evaluation_record(run, when, own, time.perf_counter() - started)
         if when == "after":
-            records[when]["change"] = {name: each.as_json() for name, each in changes(state.measured, own).items()}
+            changes = figures(own).changes(figures(state.measured))
+            records[when]["change"] = {name: each.as_json() for name, each in changes.items()}
     state.ahead()
     for record in records.values():
         run.recorder.evaluation(record)
@@ -69,14 +76,35 @@ def evaluation_record(run: Run, when: str, measured: Sequence[Measured], seconds
         "tier": run.judge.box.tier,
         "problems": len(measured),
     }
-    values = {name: estimate.as_json() for name, estimate in figures(measured).items()}
+    values = {name: estimate.as_json() for name, estimate in figures(measured).estimates().items()}
     detail = {each.problem: {"correct": sum(each.correct), "greedy": each.greedy} for each in measured}
     return head | values | {"seconds": round(seconds, 2), "by_problem": detail}
 
 
-def _evaluator(run: Run) -> Evaluator:
+def held_out(
+    config: Config, judge: Judge, split: str, count: int | None, say: Callable[[str], None]
+) -> Sequence[Problem]:
+    """The first `count` problems of a split, or of `all`. Raises BadInput, ProblemError."""
+    if count is not None and count < 1:
+        raise BadInput(f"--num-problems is {count}: measure on at least 1")
+    if split == "all":
+        problems = load_problems(config.problems)
+        check_references(config.problems, problems, judge)
+    else:
+        problems = open_problems(config, judge, say=say)[split]
+    if not problems:
+        raise BadInput(f"the {split} split of {config.problems} holds no problem; give more of them, or --split all")
+    return problems[:count]
+
+
+def _entrant(run: Run) -> Entrant:
     stages = planned_steps(run.config)[0].played
-    return Evaluator(run.judge, run.prompts, run.bank, run.table, stages, run.config.eval_samples)
+    return Entrant("the run's player", run.policy, run.prompts, run.table.generator, stages)
+
+
+def _evaluator(run: Run, problems: Sequence[Problem]) -> Evaluator:
+    """Of this rank's share of the problems."""
+    return Evaluator(run.judge, run.bank, problems[run.ranks.rank :: run.ranks.size], run.config.eval_samples)
 
 
 def _held_out(run: Run, when: str) -> list[Problem]:
@@ -84,7 +112,3 @@ def _held_out(run: Run, when: str) -> list[Problem]:
     config = run.config
     count = config.final_eval_problems if when in ("before", "after") else config.eval_problems
     return list(run.problems[config.eval_split][:count])
-
-
-def _mine(run: Run, problems: Sequence[Problem]) -> Sequence[Problem]:
-    return problems[run.ranks.rank :: run.ranks.size]

@@ -104,6 +104,15 @@ def default_player() -> str:
     return str(max(held, key=lambda path: (path / CONFIG).stat().st_mtime)) if held else EMBEDDED
 
 
+def moments(run: Path) -> list[tuple[str, Source]]:
+    """The player before a run, and each of its checkpoints that ends a stage, with names for a table. Raises BadInput."""
+    held = [checkpoint for checkpoint in checkpoints.listed(run) if checkpoint.about.evaluated]
+    if not held:
+        raise BadInput(f"{run} holds no checkpoint that ends a stage; cross-play needs a run with checkpoints")
+    sources = [(f"stage {each.about.stage}", source_of(f"{run}@{each.step}")) for each in held]
+    return [("start", Source(f"{run}, untrained", None, sources[0][1].settings)), *sources]
+
+
 def _holds_adapters(run: Path) -> bool:
     return bool(checkpoints.listed(run)) or (run / ADAPTERS).is_dir()
 

@@ -24,7 +24,8 @@ import torch
 
 from selfplay.config import ANEW, Config
 from selfplay.errors import SelfplayError
-from selfplay.evaluation.evaluator import Measured, Opponent
+from selfplay.evaluation.evaluator import Opponent
+from selfplay.evaluation.figures import Measured
 from selfplay.game.advantages import RunningMeans
 from selfplay.game.episode import ROLES, Role
 from selfplay.game.phases import Step

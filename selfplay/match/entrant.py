@@ -11,11 +11,11 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from selfplay.game.episode import Role
+from selfplay.game.episode import Conversation, Role
 from selfplay.game.phases import STAGE_IDS, Step
 from selfplay.game.players import Chat, Completion, Player, Request, Sampling
 from selfplay.game.prompts import Prompts
-from selfplay.game.rollout import Table
+from selfplay.game.rollout import Seat, Table, converse
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +28,20 @@ class Entrant:
     sampling: Sampling
     stages: tuple[int, ...] = STAGE_IDS
 
-    @property
-    def table(self) -> Table:
-        """Both roles sampled alike."""
-        return Table(generator=self.sampling, discriminator=self.sampling)
+    def table(self, samples: int) -> Table:
+        """The layout of a group without further targets: so many chains, each read by a suite; both roles sampled alike."""
+        return Table(samples, samples, 0, self.sampling, self.sampling)
 
     def step(self, number: int, label: str) -> Step:
         """A step that trains nobody: everything branches at the first stage. `number` keys its random numbers."""
         return Step(number, self.stages[0], "both", label, played=self.stages)
+
+    def converse(
+        self, seats: Sequence[Seat], stages: Sequence[int] | None = None, temperature: float | None = None
+    ) -> list[Conversation]:
+        """Continue every seat's conversation, through all stages and with its own sampling unless told otherwise."""
+        sampling = self.sampling if temperature is None else replace(self.sampling, temperature=temperature)
+        return converse(self.player, self.prompts, seats, stages or self.stages, sampling)
 
     def single_stage(self) -> Entrant:
         """The same without a reasoning chain."""

@@ -23,7 +23,7 @@ from selfplay.game.episode import Group
 from selfplay.game.extract import Code
 from selfplay.game.players import Completion, Request
 from selfplay.game.problems import Problem, find_problem
-from selfplay.game.rollout import Table, play
+from selfplay.game.rollout import play
 from selfplay.judging.clerk import shared_desk
 from selfplay.judging.judge import Judge
 from selfplay.judging.turns import WrittenTurn
@@ -80,8 +80,7 @@ class Solver:
         entrant, samples = self.entrant, self.num_samples
         player = Clocked(entrant.player, self._listen if self.hear else None)
         step = entrant.step(SOLVING, "solve")
-        layout = Table(samples, samples, 0, entrant.sampling, entrant.sampling)
-        played = play(player, entrant.prompts, problems, step, layout)
+        played = play(player, entrant.prompts, problems, step, entrant.table(samples))
         started = time.perf_counter()
         if self._judge is None:
             found = [_read(group) for group in played]

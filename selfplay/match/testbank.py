@@ -18,7 +18,7 @@ from typing import Any
 
 from selfplay.cases.case import Case
 from selfplay.game.problems import Problem
-from selfplay.game.rollout import Table, play
+from selfplay.game.rollout import play
 from selfplay.judging.judge import Judge
 from selfplay.match.cover import cover
 from selfplay.match.entrant import Entrant
@@ -103,8 +103,7 @@ def build(entrant: Entrant, problems: Sequence[Problem], judge: Judge, samples: 
 def hunted(entrant: Entrant, problems: Sequence[Problem], judge: Judge, samples: int) -> list[Match]:
     """What a player finds for each problem: a match whose tests all faced all programs and the mutants of both families."""
     step = entrant.step(BANKING, "bank")
-    layout = Table(samples, samples, 0, entrant.sampling, entrant.sampling)
-    groups = play(entrant.player, entrant.prompts, problems, step, layout)
+    groups = play(entrant.player, entrant.prompts, problems, step, entrant.table(samples))
     bank = MutantBank()
     mutants = {family: bank.mutants(problems, judge, family) for family in FAMILIES}
     submissions = [

@@ -61,7 +61,7 @@ METRICS: Mapping[str, Mapping[str, str]] = {
     },
 }
 FIGURES: Mapping[str, Mapping[str, str]] = {
-    "evaluation/evaluator.py": {
+    "learning/heldout.py": {
         "when, split, problems, tier, seconds, by_problem": "when, on what, in which sandbox, how long; each problem's results",
         "change": "at the end: each figure minus `before`, paired over problems",
         "code_correct": "right programs / programs sampled (`eval_samples`, 4); right: passes every baseline and hidden test",

@@ -12,7 +12,8 @@ from pathlib import Path
 from selfplay.config import Config, configure
 from selfplay.config.layers import defaults
 from selfplay.errors import SelfplayError
-from selfplay.evaluation.evaluator import Evaluator, figures, measured_of
+from selfplay.evaluation.evaluator import Evaluator
+from selfplay.evaluation.figures import figures, measured_of
 from selfplay.evaluation.intervals import Estimate, ratio
 from selfplay.learning.opening import EMBEDDED, Source
 from selfplay.learning.setup import open_judge, open_problems
@@ -25,9 +26,8 @@ def measure(config: Config, split: str) -> dict[str, Estimate]:
     judge = open_judge(config)
     try:
         entrant = Source(EMBEDDED).open(config)
-        problems = open_problems(config, judge)[split]
-        evaluator = Evaluator(judge, entrant.prompts, MutantBank(), entrant.table, entrant.stages, config.eval_samples)
-        matches = evaluator.measure(entrant.player, problems, evaluator.record_opponent(entrant.player, problems))
+        evaluator = Evaluator(judge, MutantBank(), open_problems(config, judge)[split], config.eval_samples)
+        matches = evaluator.measure(entrant, evaluator.opponent(entrant))
     finally:
         judge.close()
     wrong = [
@@ -39,7 +39,7 @@ def measure(config: Config, split: str) -> dict[str, Estimate]:
         for match in matches
     ]
     caught = [sum(any(verdict != "passed" for verdict in row) for row in own) for own in wrong]
-    told = figures([measured_of(match) for match in matches])
+    told = figures([measured_of(match) for match in matches]).estimates()
     return told | {"caught_by_baseline": ratio(caught, [len(own) for own in wrong])}
 
 

@@ -9,13 +9,14 @@ from dataclasses import replace
 import pytest
 
 from selfplay.box.local import LocalBox
-from selfplay.evaluation.evaluator import Evaluator, Measured, figures, measured_of
+from selfplay.evaluation.evaluator import Evaluator
+from selfplay.evaluation.figures import Measured, figures, measured_of
 from selfplay.game.episode import TurnKey
 from selfplay.game.players import Sampling, ScriptedPlayer
 from selfplay.game.prompts import Prompts
 from selfplay.game.rewards import get_rule
-from selfplay.game.rollout import Table
 from selfplay.judging.judge import Judge
+from selfplay.match.entrant import Entrant
 from selfplay.match.ledger import from_json, to_json
 from selfplay.match.score import score
 from selfplay.mutation.bank import MutantBank
@@ -26,23 +27,23 @@ RIGHT, MISCONCEIVED = "def f(n):\n    return n >= 3", "def f(n):\n    return n >
 
 @pytest.fixture(scope="module")
 def evaluator() -> Iterator[Evaluator]:
-    box, long = LocalBox(), Sampling(max_tokens=1000)
-    yield Evaluator(Judge(box), Prompts("compact"), MutantBank(), Table(generator=long, discriminator=long), (1, 5))
+    box = LocalBox()
+    yield Evaluator(Judge(box), MutantBank(), [BIG])
     box.close()
 
 
-def player(code: str, tests: str) -> ScriptedPlayer:
+def player(code: str, tests: str) -> Entrant:
     def said(key: TurnKey) -> str:
         if key.role == "discriminator":
             return tests if key.stage == 5 else ""
         return code if key.stage == 5 else "thinking"
 
-    return ScriptedPlayer(said)
+    return Entrant("scripted", ScriptedPlayer(said), Prompts("compact"), Sampling(max_tokens=1000), (1, 5))
 
 
 def measured(evaluator: Evaluator, code: str, tests: str) -> Measured:
-    opponent = evaluator.record_opponent(player(MISCONCEIVED, ""), [BIG])
-    return measured_of(evaluator.measure(player(code, tests), [BIG], opponent)[0])
+    opponent = evaluator.opponent(player(MISCONCEIVED, ""))
+    return measured_of(evaluator.measure(player(code, tests), opponent)[0])
 
 
 def test_code_is_right_when_it_passes_the_hidden_cases_too(evaluator: Evaluator) -> None:
@@ -69,8 +70,8 @@ def test_validity_counts_what_could_not_be_read(evaluator: Evaluator) -> None:
 
 def test_an_evaluations_match_has_no_holes(evaluator: Evaluator) -> None:
     """Every program and every target has its verdicts, that of the opponent's chain included, so any rule can pay it."""
-    opponent = evaluator.record_opponent(player(MISCONCEIVED, ""), [BIG])
-    [match] = evaluator.measure(player(RIGHT, "assert f(3) == True"), [BIG], opponent)
+    opponent = evaluator.opponent(player(MISCONCEIVED, ""))
+    [match] = evaluator.measure(player(RIGHT, "assert f(3) == True"), opponent)
     counting = (*match.baseline, *match.admitted)
     assert [chain.greedy for chain in match.chains] == [False] * 4 + [True]
     assert [match.on(row, counting) for row in match.programs] == [("passed",) * 3] * 5
@@ -83,9 +84,9 @@ def test_an_evaluations_match_has_no_holes(evaluator: Evaluator) -> None:
 
 
 def test_an_evaluations_match_survives_its_record_and_holds_no_hidden_case(evaluator: Evaluator) -> None:
-    hidden = replace(BIG, hidden_tests=("assert f(123456) == True",))
-    opponent = evaluator.record_opponent(player(MISCONCEIVED, ""), [hidden])
-    [match] = evaluator.measure(player(RIGHT, "assert f(3) == True"), [hidden], opponent)
+    evaluator = replace(evaluator, problems=[replace(BIG, hidden_tests=("assert f(123456) == True",))])
+    opponent = evaluator.opponent(player(MISCONCEIVED, ""))
+    [match] = evaluator.measure(player(RIGHT, "assert f(3) == True"), opponent)
     line = json.dumps(to_json(match))
     assert from_json(json.loads(line)) == match
     assert "123456" not in line
@@ -102,7 +103,7 @@ def test_figures_are_shares_over_problems() -> None:
         {"recorded": (1, 2), "paid": (0, 0), "kept": (1, 1)},
     )
     two = Measured("b", (False,) * 4, False, 4, 0, ((3,),), {"recorded": (0, 2), "paid": (0, 0), "kept": (0, 1)})
-    told = {name: estimate.value for name, estimate in figures([one, two]).items()}
+    told = {name: estimate.value for name, estimate in figures([one, two]).estimates().items()}
     assert told["code_correct"] == 0.125
     assert told["code_greedy"] == 0.5
     assert told["pass_at_4"] == 0.5
@@ -111,3 +112,8 @@ def test_figures_are_shares_over_problems() -> None:
     assert told["distinct"] == 0.375
     assert told["distinct_all"] == 0.75
     assert told["mutation_score"] != told["mutation_score"]  # nothing was there to kill
+
+
+def test_without_problems_every_figure_is_there_and_says_nothing() -> None:
+    names = set(figures([Measured("a")]).estimates())
+    assert dict.fromkeys(names) == {name: one.as_json()["value"] for name, one in figures([]).estimates().items()}

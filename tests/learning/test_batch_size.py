@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from selfplay.box.local import LocalBox
-from selfplay.evaluation.contest import Contest
+from selfplay.evaluation.evaluator import Evaluator
 from selfplay.game.problems import load_problems
 from selfplay.judging.judge import Judge
 from selfplay.learning.opening import open_player
@@ -39,8 +39,8 @@ def long_model(tmp_path_factory: pytest.TempPathFactory, tokenizer: Any) -> Path
 def played(judge: Judge, rows: int, player: str, **knobs: Any) -> dict[Any, tuple[int, ...]]:
     """Every turn of an evaluation, by its key."""
     entrant = open_player(player, generation_rows=rows, **knobs)
-    contest = Contest(judge, MutantBank(), PROBLEMS, 2)
-    appearance = contest.appearance(entrant, contest.opponent(entrant))
+    evaluator = Evaluator(judge, MutantBank(), PROBLEMS, 2)
+    appearance = evaluator.appearance(entrant, evaluator.opponent(entrant))
     talks = [
         conversation
         for each in appearance.played

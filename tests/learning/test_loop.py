@@ -288,9 +288,9 @@ def test_the_last_stage_and_the_end_are_one_evaluation(
     played: list[list[str]] = []
     measure = Evaluator.measure
 
-    def counted(self: Evaluator, player: Any, problems: Any, opponent: Any) -> Any:
-        played.append([problem.id for problem in problems])
-        return measure(self, player, problems, opponent)
+    def counted(self: Evaluator, entrant: Any, opponent: Any) -> Any:
+        played.append([problem.id for problem in self.problems])
+        return measure(self, entrant, opponent)
 
     monkeypatch.setattr(Evaluator, "measure", counted)
     memory, _ = run()

@@ -12,7 +12,8 @@ import torch
 from selfplay.cases.case import Case
 from selfplay.config import Config, configure
 from selfplay.errors import SelfplayError
-from selfplay.evaluation.evaluator import Measured, Opponent
+from selfplay.evaluation.evaluator import Opponent
+from selfplay.evaluation.figures import Measured
 from selfplay.game.advantages import RunningMeans
 from selfplay.game.episode import ROLES, Conversation, Turn, TurnKey
 from selfplay.game.extract import Code

@@ -1,4 +1,4 @@
-"""What a contest counts, with players whose every turn is known."""
+"""What an appearance counts, with players whose every turn is known."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 from selfplay.box.local import LocalBox
 from selfplay.errors import BadInput
 from selfplay.evaluation.bugs import Bug, bug_columns, hunt
-from selfplay.evaluation.contest import Contest, check_samples
 from selfplay.evaluation.crossplay import cross_play
-from selfplay.evaluation.figures import Figures, figures
+from selfplay.evaluation.evaluator import Evaluator, check_samples
+from selfplay.evaluation.figures import Figures, appearance_figures
 from selfplay.game.episode import TurnKey
 from selfplay.game.players import Sampling, ScriptedPlayer
 from selfplay.game.prompts import Prompts
@@ -46,8 +46,8 @@ def entrant(programs: list[str], tests: dict[int, str], name: str = "scripted") 
 
 
 def told(judge: Judge, player: Entrant, samples: int = 4) -> Figures:
-    contest = Contest(judge, MutantBank(), [BIG], samples)
-    return figures(contest.appearance(player, contest.opponent(entrant([WRONG], {}))), [1, samples])
+    evaluator = Evaluator(judge, MutantBank(), [BIG], samples)
+    return appearance_figures(evaluator.appearance(player, evaluator.opponent(entrant([WRONG], {}))), [1, samples])
 
 
 def values(judge: Judge, player: Entrant, samples: int = 4) -> dict[str, float]:
