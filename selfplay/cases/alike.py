@@ -10,9 +10,9 @@ from __future__ import annotations
 import cmath
 from typing import Any
 
-from selfplay.cases.equality import PAIRS, SEQUENCES, items_of, range_key, tag_of
+from selfplay.cases.equality import PAIRS, SEQUENCES, items_of, tag_of
 from selfplay.cases.steps import Mismatch, Steps
-from selfplay.cases.values import Tree, dump, number
+from selfplay.cases.values import Tree, dump, number, rebuild
 
 CLOSE = 1e-9
 
@@ -56,7 +56,7 @@ def _alike(a: Tree, b: Tree, steps: Steps) -> bool:
         return a[: -len(items)] == b[: -len(items)] and _all_alike(items, items_of(b), steps) if items else a == b
     if tag == "e":  # how an iterator ended: of an exception the class counts, not what it says
         return a[1] == b[1]
-    return a == b or (tag == "r" and range_key(a) == range_key(b))
+    return a == b or (tag == "r" and rebuild(a) == rebuild(b))
 
 
 def _all_alike(a: list[Tree], b: list[Tree], steps: Steps) -> bool:

@@ -2,7 +2,7 @@
 
 A step is about a microsecond of work, or some hundred bytes of memory. Work is paid for by the size of what it reads and
 makes, before it is done; a comparison that runs out fails, as one that raises does. What passes over a value once
-(`equal`) is bounded by the size of the value itself and pays nothing.
+(`alike`) is bounded by the size of the value itself and pays nothing.
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ from selfplay.cases.values import Tree
 MAX_STEPS = 500_000
 CHARACTERS = 64  # of text, or hexadecimal digits, that one step reads or writes
 PARTS = 8  # of a list that one step passes over
+COLLIDING = 50  # pairs of keys of one hash that are compared in a step
+_SCATTERED = ("f", "b")  # tags of keys of which not many can share a hash, as of those without a tag
+_KEYED = ("s", "z", "d", "C", "O", "dd")
 
 
 class Mismatch(ValueError):
@@ -32,8 +35,10 @@ class Steps:
         if self.left < 0:
             raise Mismatch("too many steps")
 
-    def weigh(self, tree: Tree) -> None:
-        """Pay for looking through a whole tree once: a part that is held twice is paid for twice."""
+    def weigh(self, tree: Tree, *, build: bool = False) -> None:
+        """Pay for looking through a whole tree once: a part that is held twice is paid for twice. To `build` what it stands
+        for, keys that may have been made to share a hash (tuples, long integers, exact numbers, dates) are paid for by the
+        square of their number."""
         if type(tree) is not list:
             self.spend(1 + len(tree) // CHARACTERS if type(tree) is str else 1)
             return
@@ -46,3 +51,6 @@ class Steps:
                     stack.append(part)
                 elif type(part) is str and len(part) >= CHARACTERS:
                     self.spend(len(part) // CHARACTERS)
+            if build and parts and parts[0] in _KEYED:
+                keys = parts[1:] if parts[0] in ("s", "z") else [pair[0] for pair in parts[1:] if type(pair) is list]
+                self.spend(sum(type(key) is list and key[0] not in _SCATTERED for key in keys) ** 2 // COLLIDING)

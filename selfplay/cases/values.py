@@ -20,8 +20,8 @@ building an object of the other side's choosing:
 
 Items of sets are sorted by their own text, dictionaries keep their order, other subclasses (IntEnum) are reduced to
 their base by the base's own methods, never by ones that the subclass may override. `load` reads text of any origin and
-only checks it (trees.py); `decode` rebuilds objects and is for text that this process encoded itself: 60,000 integers
-of equal hash keep a rebuilt set busy for minutes.
+only checks it (trees.py). `rebuild` makes the objects: 60,000 integers of equal hash keep a set busy for minutes, so a tree
+of another's making is weighed first (steps.py).
 
 Left out: sharing and cycles (a shared list is written twice, a cycle hits the depth limit), two lone surrogates that
 spell one character (JSON joins them), and iterators, handles and functions, which only the box has and `load` checks.
@@ -32,6 +32,7 @@ from __future__ import annotations
 import datetime as dt
 from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Iterable
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
@@ -217,8 +218,23 @@ def decode(text: str) -> Any:
     return rebuild(load(text))
 
 
+class Opaque:
+    """An object of which nothing is known but that it equals no other."""
+
+    def __bool__(self) -> bool:
+        raise ValueError("whether it is true nobody knows")
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function or a lambda by its text."""
+
+    tag: str
+    text: str
+
+
 def rebuild(tree: Tree) -> Any:
-    """The object of a tree of our own making; raises ValueError for what only the box has."""
+    """The object that a tree stands for. Raises TypeError for keys that have no hash."""
     if type(tree) is not list:
         return tree
     tag, parts = tree[0], tree[1:]
@@ -232,10 +248,10 @@ def rebuild(tree: Tree) -> Any:
         return deque(map(rebuild, parts[1:]), parts[0])
     if tag in _SCALARS:
         return _SCALARS[tag](*parts)
+    if tag in ("u", "y"):
+        return Function(tag, parts[0])
     value = number(tree)
-    if value is None:
-        raise ValueError(f"an opaque {parts[0]} cannot be rebuilt")
-    return value
+    return Opaque() if value is None else value
 
 
 @lru_cache(maxsize=64)

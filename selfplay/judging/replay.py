@@ -23,7 +23,7 @@ import json
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from selfplay.box.talk import Budget, Child, Ended, Talker
 from selfplay.box.task import Limits
@@ -36,7 +36,6 @@ from selfplay.judging.script import (
     Interface,
     Script,
     Story,
-    call_name,
     frame_of,
     is_stateful,
 )
@@ -104,7 +103,7 @@ def told_alone(story: Story) -> Performance:
     tests: dict[str, Verdict] = {
         name: "passed" if told.outcome == "passed" else "failed" for name, told in story.tests.items()
     }
-    ended: Verdict = next(iter(story.stopped.values()), "error")
+    ended = next(iter(story.stopped.values()), None) or "error"
     return Performance(sites, tests | story.stopped, ran=True, otherwise=ended)
 
 
@@ -115,7 +114,7 @@ class Replay:
     """Runs texts of tests. `seed` draws the near outcomes; `cloud` has programs perform elsewhere. Serves one thread."""
 
     def __init__(
-        self, talker: Talker, desk: Desk, limits: Limits, seed: int = 0, cloud: Callable[..., Actor] | None = None
+        self, talker: Talker, desk: Desk, limits: Limits, seed: int = 0, cloud: Callable[..., Any] | None = None
     ) -> None:
         self.talker, self.desk, self.limits, self.seed = talker, desk, limits, seed
         self.spent = 0.0  # CPU seconds of the tests of the text that is at hand
@@ -434,8 +433,10 @@ class Changer:
 
     def __call__(self, operation: str, outcome: str) -> str:
         if (operation, outcome) not in self.known:
-            name = call_name(operation, operation, self.subject.entry_point, self.subject.signature)
-            self.known[operation, outcome] = self.desk.near(outcome, f"{self.seed}:{name}")
+            subject = self.subject
+            self.known[operation, outcome] = self.desk.near(
+                outcome, self.seed, operation, subject.entry_point, subject.signature
+            )
         return self.known[operation, outcome][self.number]
 
 

@@ -16,7 +16,8 @@ from selfplay.cases.calls import call_text, normal_call, placed_call
 from selfplay.cases.case import Verdict
 from selfplay.cases.literal import SHOWN, literal
 from selfplay.cases.outcome import outcome_of
-from selfplay.cases.values import rebuild
+from selfplay.cases.steps import Steps
+from selfplay.cases.values import checked, rebuild
 
 MAX_OPERATIONS = 2_000  # of one run of a text, for a command line
 MAX_TRAINING = 300  # the same of a model's text in training, which may hold 64 cases
@@ -193,11 +194,11 @@ def outcome_said(outcome: str) -> str:
 def call_name(operation: str, place: str, entry_point: str, signature: str) -> str:
     """How a call is named where sameness is asked: a call of the entry point as literal cases name it."""
     kind, *parts = json.loads(operation)
-    if kind == "call" and parts[0] == entry_point:
-        try:
-            positional, keywords = rebuild(parts[1]), rebuild(parts[2])
-            name = normal_call(call_text(positional, keywords), signature)
-            return name if place == operation else placed_call(name, place)
-        except (ValueError, TypeError):
-            return place
-    return place
+    if kind != "call" or parts[0] != entry_point:
+        return place
+    try:
+        Steps().weigh(checked(["l", *parts[1:]]), build=True)
+        name = normal_call(call_text(rebuild(parts[1]), rebuild(parts[2])), signature)
+    except (ValueError, TypeError):  # what is no data, or takes too long to build
+        return place
+    return name if place == operation else placed_call(name, place)

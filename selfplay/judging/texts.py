@@ -16,13 +16,11 @@ from functools import partial
 
 from selfplay.box.talk import Talker
 from selfplay.box.task import Box, Limits
-from selfplay.cases.calls import bare_call, call_of, is_call
 from selfplay.cases.case import Case, Refusal
 from selfplay.judging.clerk import Desk
 from selfplay.judging.cloud import CloudActor, check_reach
-from selfplay.judging.domain import fits_annotations
 from selfplay.judging.replay import NotLoaded, Performance, Replay, Stopped, Subject, Unusable, places, told_alone
-from selfplay.judging.script import END, Script, Story, Told, call_name, outcome_said, raised, spelled
+from selfplay.judging.script import END, Script, Story, Told, outcome_said, raised, spelled
 
 Found = tuple[Case, Refusal | None]
 Demanded = Callable[[Sequence[str]], bool]
@@ -35,7 +33,7 @@ class Texts:
     """Runs texts of tests. `seed` draws the near outcomes. Serves one thread."""
 
     def __init__(self, box: Box, desk: Desk, limits: Limits, seed: int = 0) -> None:
-        self.box = box
+        self.box, self.desk = box, desk
         self._talker = Talker(jail=box.tier != "unjailed")
         cloud = partial(CloudActor, box, limits) if box.tier == "e2b" else None
         self._replay = Replay(self._talker, desk, limits, seed, cloud)
@@ -93,7 +91,7 @@ class Texts:
         except Stopped:
             whole = Case("module", text[:_SHOWN], "", "runs", "", text=text)
             return [(whole, Refusal(whole.name, whole.source, "infra_error", "the sandbox failed on the reference"))]
-        return list(_cases(script, subject, signature, demanded))
+        return list(_cases(self.desk, script, subject, signature, demanded))
 
     def _sites_of(self, subject: Subject, text: str, programs: Sequence[str]) -> list[Found]:
         """The sites that programs come to where there is no reference; nothing is known of what they prove."""
@@ -156,12 +154,10 @@ def _sites(story: Story) -> Iterator[tuple[str, str, str, str]]:
                 yield name, test, f"{test}[{number}]" if len(sites) > 1 else test, story.source_of(name)
 
 
-def _cases(script: Script, subject: Subject, signature: str, demanded: Demanded | None) -> Iterator[Found]:
+def _cases(desk: Desk, script: Script, subject: Subject, signature: str, demanded: Demanded | None) -> Iterator[Found]:
     story = script.story
-    calls = [
-        call_name(operation, place, subject.entry_point, signature)
-        for operation, place in zip(story.operations, places(story.operations, script.stateful), strict=True)
-    ]
+    placed = list(zip(story.operations, places(story.operations, script.stateful), strict=True))
+    calls = desk.named(placed, subject.entry_point, signature)
     odd = {
         number
         for number, outcome in enumerate(story.outcomes)
@@ -169,15 +165,12 @@ def _cases(script: Script, subject: Subject, signature: str, demanded: Demanded 
     }
     outside = {
         number
-        for number, (call, outcome) in enumerate(zip(calls, story.outcomes, strict=True))
-        if demanded
-        and is_call(call)
-        and not raised(outcome)
-        and not fits_annotations(signature, *call_of(bare_call(call)))
+        for number, ((_, fits), outcome) in enumerate(zip(calls, story.outcomes, strict=True))
+        if demanded and not fits and not raised(outcome)
     }
     for name, test, shown, source in _sites(story):
         rests = story.sites[name].rests
-        own = tuple(sorted({calls[one] for one in rests}))
+        own = tuple(sorted({calls[one][0] for one in rests}))
         case = Case(shown, source or test, "", "runs", name, calls=own, text=script.text)
         told = story.tests.get(test, Told("error", "it did not come to its end"))
         flaw = _flaw(case, script, told)

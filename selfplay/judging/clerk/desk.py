@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from selfplay.cases.case import Case, Refusal
 from selfplay.cases.near import NEAR
@@ -17,10 +18,11 @@ from selfplay.game.extract import Code
 from selfplay.game.problems import Problem
 from selfplay.judging.admission import Beside
 from selfplay.judging.clerk.client import Clerk, GaveUp
-from selfplay.judging.clerk.duties import Ran, Row, Settled
+from selfplay.judging.clerk.duties import Called, Ran, Row, Settled
 from selfplay.judging.turns import Suite, unread_suite
 
 MAX_CASES = 10_000  # of one file of tests
+Answer = TypeVar("Answer")
 
 
 class Desk:
@@ -31,10 +33,7 @@ class Desk:
 
     def code(self, problem: Problem, text: str) -> Code:
         """The program in a turn of stage 5."""
-        try:
-            return self.clerk.do("code", problem, text)
-        except GaveUp:
-            return Code(None, "no_code")
+        return self._answer(Code(None, "no_code"), "code", problem, text)
 
     def suite(self, problem: Problem, texts: Sequence[tuple[int, str]]) -> Suite:
         """A discriminator's conversation, given as (stage, text), read and screened."""
@@ -124,38 +123,36 @@ class Desk:
 
     def keeps_state(self, source: str) -> bool:
         """Whether a program may keep something from one call to the next; so does one that cannot be told."""
-        try:
-            return self.clerk.do("state", source)
-        except GaveUp:
-            return True
+        return self._answer(True, "state", source)
 
     def called(self, source: str, text: str) -> tuple[str, ...]:
         """The functions of a program that a text of tests calls, the most called first."""
-        try:
-            return self.clerk.do("called", source, text)
-        except GaveUp:
-            return ()
+        return self._answer((), "called", source, text)
 
     def entry_point(self, source: str, text: str) -> str:
         """The function of a program that a text of tests is about, empty where it defines none."""
-        try:
-            return self.clerk.do("entry_point", source, text)
-        except GaveUp:
-            return ""
+        return self._answer("", "entry_point", source, text)
+
+    def named(self, operations: Sequence[tuple[str, str]], entry_point: str, signature: str) -> list[Called]:
+        """For each operation of a text, given with its place, how it is named where sameness is asked, and whether its
+        arguments fit the signature's annotations; its place, and no, where that takes too long."""
+        refused = [(place, False) for _, place in operations]
+        return self._answer(refused, "named", tuple(operations), entry_point, signature)
 
     def alike(self, outcome: str, reference: str) -> bool:
         """Whether an outcome counts as what the reference did; one that nobody can compare in time does not."""
-        try:
-            return self.clerk.do("alike", outcome, reference)
-        except GaveUp:
-            return False
+        return self._answer(False, "alike", outcome, reference)
 
-    def near(self, outcome: str, seed: str) -> tuple[str, ...]:
-        """The near outcomes of the reference's outcome; the outcome itself where they take too long to find."""
+    def near(self, outcome: str, seed: str, operation: str, entry_point: str, signature: str) -> tuple[str, ...]:
+        """The near outcomes of what the reference did when asked for an operation; the outcome itself where they take too
+        long to find."""
+        return self._answer((outcome,) * NEAR, "near", outcome, seed, operation, entry_point, signature)
+
+    def _answer(self, otherwise: Answer, duty: str, *arguments: object) -> Answer:
         try:
-            return self.clerk.do("near", outcome, seed)
+            return self.clerk.do(duty, *arguments)
         except GaveUp:
-            return (outcome,) * NEAR
+            return otherwise
 
     def close(self) -> None:
         """End the clerk's process."""

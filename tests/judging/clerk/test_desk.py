@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -102,4 +103,15 @@ def test_a_case_is_named_in_its_refusal(desk: Desk) -> None:
 
 def test_outcomes_that_cost_too_much_are_not_alike_and_have_nothing_near(desk: Desk) -> None:
     assert not desk.alike('{"v":"COSTLY"}', '{"v":"COSTLY"}')
-    assert set(desk.near('{"v":"COSTLY"}', "")) == {'{"v":"COSTLY"}'}
+    assert set(desk.near('{"v":"COSTLY"}', "", '["get"]', "f", "")) == {'{"v":"COSTLY"}'}
+
+
+def test_the_name_of_a_call_whose_arguments_collide_as_hashes_is_its_place(desk: Desk) -> None:
+    numbers = ",".join(f'["I","{hex(i * (2**61 - 1))}"]' for i in range(2**16, 2**16 + 40_000))
+    operation = f'["call","f",["t",["s",{numbers}]],["d"]]'
+    begin = time.process_time()
+    assert desk.named([(operation, "place"), ('["call","f",["t",1],["d"]]', "x")], "f", "def f(n: str)") == [
+        ("place", True),
+        ('["l",1]#x', False),
+    ]
+    assert time.process_time() - begin < 5
