@@ -15,60 +15,63 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from selfplay.config import Config, configure
     from selfplay.errors import SelfplayError
-    from selfplay.game.problems import Problem, load_problems, validate_problem
+    from selfplay.game.episode import TurnKey
+    from selfplay.game.players import Completion, Request, Sampling
+    from selfplay.game.problems import Contract, Problem, StdinTest, load_problems, validate_problem
+    from selfplay.game.rewards import (
+        CaseOutcome,
+        ProgramOutcome,
+        RewardRule,
+        SuiteOutcome,
+        TurnOutcome,
+        get_rule,
+        lost,
+        share_passed,
+    )
     from selfplay.game.stages import Stage, get_all_stages, get_stage
     from selfplay.judging.execute import execute_tests, validate_tests_against_solution
     from selfplay.learning.opening import open_player
+    from selfplay.learning.policy.protocol import Rows, Sampler, Trainer
     from selfplay.match.solver import Solver
     from selfplay.play import play
     from selfplay.report import report
+    from selfplay.run.callbacks import Callback
     from selfplay.train import train
 
 __version__ = "0.1.0"
-__all__ = [
-    "Config",
-    "Problem",
-    "SelfplayError",
-    "Solver",
-    "Stage",
-    "configure",
-    "execute_tests",
-    "get_all_stages",
-    "get_stage",
-    "load_problems",
-    "open_player",
-    "play",
-    "report",
-    "train",
-    "validate_problem",
-    "validate_tests_against_solution",
-]
+__all__ = ["SelfplayError", "play", "report", "train"]
+__all__ += ["Callback", "Config", "configure"]
+__all__ += ["Contract", "Problem", "StdinTest", "load_problems", "validate_problem"]
+__all__ += ["CaseOutcome", "ProgramOutcome", "RewardRule", "SuiteOutcome", "TurnOutcome"]
+__all__ += ["get_rule", "lost", "share_passed"]
+__all__ += ["execute_tests", "validate_tests_against_solution"]
+__all__ += ["Solver", "Stage", "get_all_stages", "get_stage", "open_player"]
+__all__ += ["Completion", "Request", "Rows", "Sampler", "Sampling", "Trainer", "TurnKey"]
 
+_COMMANDS = ("play", "report", "train")  # modules that can be called: selfplay.train(...) is `python -m selfplay.train`
 _HOMES = {
-    "Config": "selfplay.config",
-    "Problem": "selfplay.game.problems",
-    "SelfplayError": "selfplay.errors",
-    "Solver": "selfplay.match.solver",
-    "Stage": "selfplay.game.stages",
-    "configure": "selfplay.config",
-    "execute_tests": "selfplay.judging.execute",
-    "get_all_stages": "selfplay.game.stages",
-    "get_stage": "selfplay.game.stages",
-    "load_problems": "selfplay.game.problems",
-    "open_player": "selfplay.learning.opening",
-    "validate_problem": "selfplay.game.problems",
-    "validate_tests_against_solution": "selfplay.judging.execute",
+    "selfplay.config": ("Config", "configure"),
+    "selfplay.errors": ("SelfplayError",),
+    "selfplay.game.episode": ("TurnKey",),
+    "selfplay.game.players": ("Completion", "Request", "Sampling"),
+    "selfplay.game.problems": ("Contract", "Problem", "StdinTest", "load_problems", "validate_problem"),
+    "selfplay.game.rewards": (
+        *("CaseOutcome", "ProgramOutcome", "RewardRule", "SuiteOutcome", "TurnOutcome"),
+        *("get_rule", "lost", "share_passed"),
+    ),
+    "selfplay.game.stages": ("Stage", "get_all_stages", "get_stage"),
+    "selfplay.judging.execute": ("execute_tests", "validate_tests_against_solution"),
+    "selfplay.learning.opening": ("open_player",),
+    "selfplay.learning.policy.protocol": ("Rows", "Sampler", "Trainer"),
+    "selfplay.match.solver": ("Solver",),
+    "selfplay.run.callbacks": ("Callback",),
 }
-_COMMANDS = (
-    "play",
-    "report",
-    "train",
-)  # modules that can be called: `python -m selfplay.train` and selfplay.train(...)
 
 
 def __getattr__(name: str) -> Any:
     if name in _COMMANDS:
         return import_module(f"selfplay.{name}")
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
+    for module, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(module), name)
     raise AttributeError(f"module 'selfplay' has no attribute {name!r}")

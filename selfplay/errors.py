@@ -18,6 +18,7 @@
     ├── CheckpointError     there is no whole checkpoint to go on from
     ├── AdapterError        trained adapters are missing, or belong to another model
     ├── LedgerError         a record of a run cannot be read
+    ├── CallbackError       a callback raised something
     └── HubError            the hub did not take or give what was asked
 
 A command catches `SelfplayError` alone, prints it without a traceback and exits 2. Left out: infrastructure failures

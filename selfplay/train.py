@@ -30,9 +30,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from selfplay import plugins
 from selfplay.config import Config, configure, fitting_preset, from_flags, to_flags
 from selfplay.config.layers import cores
-from selfplay.errors import SelfplayError, UnknownName
+from selfplay.errors import BadInput, SelfplayError, UnknownName
 
 if TYPE_CHECKING:
     from selfplay.learning.loop import Result
@@ -63,6 +64,7 @@ def train(config: Config | str | Path | None = None, **knobs: Any) -> Result:
 def _run(config: Config) -> Result:
     from selfplay.run import ending
     from selfplay.run.alarms import Alarms
+    from selfplay.run.callbacks import callbacks
     from selfplay.run.folder import RunFolder
     from selfplay.run.live import display
     from selfplay.run.progress import Progress, evaluation_table
@@ -79,7 +81,7 @@ def _run(config: Config) -> Result:
     screen = display(config)
     if first:
         alarms = Alarms(screen.say, ledger=config.ledger)
-        recorder = Recorders(RunFolder(config), screen, *_elsewhere(config, screen.say), alarms)
+        recorder = Recorders(RunFolder(config), screen, *_elsewhere(config, screen.say), alarms, *callbacks(config))
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     try:
         recorder.say("loading PyTorch")
@@ -113,7 +115,7 @@ def _finished(config: Config, say: Callable[[str], None]) -> Result | None:
     from selfplay.learning.loop import Result
     from selfplay.learning.state import evaluations_in
 
-    return Result(evaluations_in(last.path), last.step)
+    return Result(evaluations_in(last.path), last.step, output_dir=config.output_dir)
 
 
 def _begun_on(config: Config) -> Config:
@@ -142,18 +144,23 @@ def _check(config: Config) -> None:
     from selfplay.game.advantages import ADVANTAGES
     from selfplay.game.phases import SCHEDULES
     from selfplay.game.problems import load_problems
-    from selfplay.game.prompts import STYLES
-    from selfplay.game.rewards import RULES
+    from selfplay.game.prompts import Prompts
+    from selfplay.game.rewards import get_rule
     from selfplay.learning.plan import planned_steps
 
     for kind, name, known in (
-        ("reward rule", config.rewards, RULES),
         ("advantage", config.advantages, ADVANTAGES),
         ("schedule", config.schedule, SCHEDULES),
-        ("prompt style", config.prompts, STYLES),
     ):
-        if name is not None and name not in known:
+        if name not in known:
             raise UnknownName(kind, name, known)
+    for reference in (config.sampler, config.backend):
+        if plugins.is_reference(reference) and not callable(thing := plugins.load(reference)):
+            raise BadInput(
+                f"{reference} is no function but {plugins.name_of(thing)}; see selfplay.Sampler and selfplay.Trainer"
+            )
+    get_rule(config.rewards)
+    Prompts(config.prompts, config.cases_per_turn)
     planned_steps(config)
     load_problems(config.problems)
     if isinstance(config.processes, int) and config.processes > cores() and not config.oversubscribe:

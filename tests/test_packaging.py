@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from selfplay import _HOMES, __all__, __version__, bank, evaluate, solve
+from selfplay import _COMMANDS, _HOMES, __all__, __version__, bank, evaluate, solve
 from selfplay.__main__ import COMMANDS
 from selfplay.config import PRESETS, Config
 from selfplay.game.phases import SCHEDULES
@@ -98,7 +98,7 @@ def test_the_bounds_that_a_gpu_install_needs_stand_in_what_the_tests_install() -
 def test_what_the_package_offers_can_be_had() -> None:
     import selfplay
 
-    assert {*_HOMES, "play", "report", "train"} == set(__all__)
+    assert {name for names in _HOMES.values() for name in names} | {*_COMMANDS} == set(__all__)
     assert all(callable(getattr(selfplay, name)) for name in __all__)
     assert __version__ == "0.1.0"
 

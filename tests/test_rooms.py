@@ -25,7 +25,7 @@ ROOMS = (
     "tiny",
     "attacks",
 )
-FOUNDATION = {"errors", "printing", "resources"}  # modules that every room may use, and that use none
+FOUNDATION = {"errors", "plugins", "printing", "resources"}  # modules that every room may use, and that use none
 LARGEST = 0.25  # of all lines of code
 
 

@@ -95,6 +95,13 @@ class Knobs:
         "Each is an extra of its name. none: metrics.jsonl alone.",
         anew=True,
     )
+    callbacks: str | tuple[str, ...] | None = knob(
+        None,
+        RUN,
+        "What else is to be done as the run goes on: references, module:name, to classes derived from selfplay.Callback, "
+        "with commas between them. none: nothing.",
+        anew=True,
+    )
     push_to_hub: str | None = knob(
         None,
         RUN,
@@ -166,13 +173,14 @@ class Knobs:
         "auto",
         PLAYER,
         "What loads and trains the model. auto: unsloth for a real model where it is installed and a CUDA GPU is there, "
-        "else transformers. On a CPU unsloth accelerates nothing.",
+        "else transformers. On a CPU unsloth accelerates nothing. Or your own trainer, module:name.",
     )
     sampler: Literal["auto", "small", "own", "generate"] = knob(
         "auto",
         PLAYER,
         "What draws the turns: small (small fp32 Qwen2 models on a CPU), own (our loop over any transformers model), "
-        "generate (the model's own generate; the only one for unsloth on CUDA). auto: the first of these that fits.",
+        "generate (the model's own generate; the only one for unsloth on CUDA), or your own, module:name. auto: the first "
+        "of these that fits.",
     )
     load_in_4bit: bool | Literal["auto"] = knob(
         "auto",
@@ -212,7 +220,7 @@ class Knobs:
     prompts: str = knob(
         "compact",
         PLAYER,
-        "Style of the prompts: compact or instruct.",
+        "Style of the prompts: compact or instruct, or a folder with templates of your own.",
         model="instruct",
     )
     thinking: Literal["auto", "on", "off"] = knob(
@@ -257,7 +265,8 @@ class Knobs:
     problems: str = knob(
         "procedural",
         GAME,
-        "A problem file (JSONL or a JSON array), or a set of the package: procedural, handwritten, stdio.",
+        "A problem file (JSONL or a JSON array), a set of the package (procedural, handwritten, stdio), or your own "
+        "problems, module:name.",
         model="handwritten",
     )
     train_problems: int | None = knob(
@@ -320,7 +329,7 @@ class Knobs:
         "novel_kills",
         UPDATE,
         "Rule that pays both roles: novel_kills, or for comparison adversarial, progressive, shifted, "
-        "fractional, deepcoder. An unknown name lists them.",
+        "fractional, deepcoder. An unknown name lists them. Or your own, module:name.",
     )
     validity_weight: float = knob(
         0.6,

@@ -12,6 +12,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from selfplay import plugins
 from selfplay.config.knobs import Knobs, hints
 from selfplay.config.values import ConfigError, is_nothing, read
 from selfplay.errors import UnknownName, suggestion
@@ -75,6 +76,7 @@ RENAMED = {  # the prototype's names
 _LEADERS = {each.name: each.metadata["follows"] for each in fields(Knobs) if each.metadata["follows"]}
 _BY_KIND = {each.name for each in fields(Knobs) if "model" in each.metadata}
 ANEW = {each.name for each in fields(Knobs) if each.metadata["anew"]}  # what a resumed run may be given
+PLUGGED = ("rewards", "problems", "sampler", "backend", "callbacks")  # keys that take references and objects
 RUN_FILE, CHECKPOINTS = "config.yaml", "checkpoints"  # of a run's folder, where `resume` finds what was configured
 MADE_WITH = "made_with"  # what a run folder's config.yaml says beyond the keys; not read back
 
@@ -171,13 +173,24 @@ def checked(given: Mapping[str, object]) -> Values:
     strangers = [name for name in given if name not in hints()]
     if strangers:
         raise unknown(strangers, given, hints())
+    given = {name: _in_words(name, value) for name, value in given.items()}
     models = given.get("model")
     if isinstance(models, list | tuple) and len(models) > 1:
         raise two_models(*models[:2])
-    return {
-        name: None if _open(name) and is_nothing(value) else read(name, value, hints()[name])
-        for name, value in given.items()
-    }
+    return {name: _value(name, value) for name, value in given.items()}
+
+
+def _in_words(name: str, value: object) -> object:
+    """With references in place of objects."""
+    if name == "callbacks" and isinstance(value, list | tuple):
+        return tuple(map(plugins.word, value)) or None
+    return plugins.word(value) if name in PLUGGED or isinstance(value, os.PathLike) else value
+
+
+def _value(name: str, value: object) -> Any:
+    if name in PLUGGED and plugins.is_reference(value):
+        return value
+    return None if _open(name) and is_nothing(value) else read(name, value, hints()[name])
 
 
 def unknown(
@@ -250,11 +263,20 @@ def _given_twice(text: str) -> tuple[str, int] | None:
 def _settled(values: Values) -> Values:
     """With `auto` decided where that takes no look at a GPU: the embedded player runs on the CPU."""
     settled = dict(values)
+    given = [settled.get(name) for name in PLUGGED]
+    here = [
+        each for value in given for each in (value if isinstance(value, tuple) else (value,)) if plugins.is_here(each)
+    ]
     if settled.get("model") is None and settled.get("device", "auto") == "auto":
         settled["device"] = "cpu"
     if settled.get("processes", "auto") == "auto":
-        small = settled.get("model") is None and settled["device"] == "cpu"
+        small = settled.get("model") is None and settled["device"] == "cpu" and not here
         settled["processes"] = min(2, cores()) if small else 1
+    if here and settled["processes"] > 1:
+        raise ConfigError(
+            f"processes is {settled['processes']}, but no other process can import {here[0]}: put it into a module and give "
+            "module:name, or give processes=1"
+        )
     return settled
 
 

@@ -1,7 +1,8 @@
 """What each role is asked at each stage: Jinja templates from `prompts/`, one per role and stage.
 
 Two styles: `instruct` for instruction-tuned models, `compact` for the embedded player, whose context is short and whose
-words are few. A template sees `problem`, `stage`, `first` (this message opens the conversation), `material` (for the
+words are few; a folder with the same files is a style of one's own. A template sees
+`problem`, `stage`, `first` (this message opens the conversation), `material` (for the
 discriminator the generator's text of that stage), `earlier` (the turns so far, where the message must quote them) and
 `cases` (tests asked for per turn); any other name is an error.
 Left out: turning messages into ids (`Chat` in players.py) and reading the answers (extract.py).
@@ -14,15 +15,18 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
+from jinja2.meta import find_undeclared_variables
 
-from selfplay.errors import SelfplayError, UnknownName
-from selfplay.game.episode import Role
+from selfplay.errors import BadInput, SelfplayError, UnknownName
+from selfplay.game.episode import ROLES, Role
 from selfplay.game.problems import Problem
 from selfplay.game.stages import Stage, get_stage
 from selfplay.resources import resource
 
 STYLES = ("instruct", "compact")
+TEMPLATES = tuple(f"{role}/{name}.jinja" for role in ROLES for name in ("system", 1, 2, 3, 4, 5))
+NAMES = {"problem", "stage", "first", "material", "earlier", "cases"}  # that a template may use
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +40,17 @@ class Earlier:
 
 @dataclass(frozen=True, slots=True)
 class Prompts:
-    """The messages of one style. `cases`: tests asked for per turn."""
+    """The messages of one style, or of a folder of templates. `cases`: tests asked for per turn.
+
+    Raises UnknownName, and BadInput where a template is missing or cannot be used.
+    """
 
     style: str = "instruct"
     cases: int = 2
 
     def __post_init__(self) -> None:
         if self.style not in STYLES:
-            raise UnknownName("prompt style", self.style, STYLES)
+            _check_folder(self.style)
         if self.cases < 1:
             raise SelfplayError(f"cases is {self.cases}: ask for at least 1 test per turn")
 
@@ -81,8 +88,27 @@ class Prompts:
         return _environment(self.style).get_template(f"{role}/system.jinja").render()
 
 
+def _check_folder(style: str) -> None:
+    if not Path(style).is_dir():
+        raise UnknownName("prompt style", style, (*STYLES, "a folder of templates"))
+    for name in TEMPLATES:
+        try:
+            text = (Path(style) / name).read_text(encoding="utf-8")
+            strange = find_undeclared_variables(_environment(style).parse(text)) - NAMES
+            _environment(style).get_template(name)
+        except (OSError, UnicodeDecodeError, TemplateError) as error:
+            why = getattr(error, "strerror", None) or error
+            raise BadInput(
+                f"prompts {style}: {name} cannot be used ({why}); begin with a copy of prompts/instruct"
+            ) from None
+        if strange:
+            raise BadInput(
+                f"prompts {style}: {name} uses {', '.join(sorted(strange))}; a template may use {', '.join(sorted(NAMES))}"
+            )
+
+
 @cache
 def _environment(style: str) -> Environment:
-    folder: Path = resource("prompts") / style
+    folder = resource("prompts") / style if style in STYLES else Path(style)
     # Prompts are plain text, so nothing is escaped; a name that a template misspells must not vanish.
     return Environment(loader=FileSystemLoader(folder), undefined=StrictUndefined)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import Any, Literal
 
+from selfplay import plugins
 from selfplay.config import CARDS, Config
 from selfplay.errors import SelfplayError, install
 from selfplay.learning.memory import GIB, RESERVE, Precision, Use, fitted, plan, table
@@ -21,7 +22,7 @@ from selfplay.learning.policy.errors import NO_CUDA
 from selfplay.learning.shapes import ModelShape, ShapeUnknown, from_config, known_config, refuse, shape_of
 from selfplay.learning.thoughts import may_think
 
-Backend = Literal["transformers", "unsloth"]
+Backend = str  # transformers, unsloth or a reference
 SamplerName = Literal["auto", "small", "own", "generate"]
 DType = Literal["float32", "bfloat16", "float16"]
 
@@ -247,6 +248,8 @@ def _cut(config: Config, planned: int, longest: int) -> dict[str, str]:
 
 
 def _backend(config: Config, machine: Machine) -> tuple[Backend, str]:
+    if plugins.is_reference(config.backend):
+        return config.backend, "your own"
     if config.backend == "unsloth":
         if not machine.unsloth:
             raise SelfplayError(f"backend is unsloth, which is not installed: {install('gpu')}, or give --backend auto")

@@ -10,9 +10,10 @@ from __future__ import annotations
 import random
 import signal
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from selfplay.config import Config
@@ -30,6 +31,7 @@ from selfplay.learning.ranks import Ranks
 from selfplay.learning.setup import Run
 from selfplay.learning.update import UpdateStats, clipped_update, update_metrics, update_relief
 from selfplay.match.counts import Counts, merged, step_counts
+from selfplay.match.entrant import Entrant
 from selfplay.match.examine import examine
 from selfplay.match.ledger import records
 from selfplay.match.livebank import banked, replayed
@@ -37,6 +39,7 @@ from selfplay.match.record import Match
 from selfplay.match.score import score
 from selfplay.match.show import sample_text
 from selfplay.run.progress import evaluation_table
+from selfplay.run.reading import open_ledger, read_config
 from selfplay.run.recorders import Recorder
 
 SCHEMA = 1
@@ -48,13 +51,27 @@ Held = Callable[[], AbstractContextManager[None]]  # around what is brought to i
 class Result:
     """What a run ends with. `evaluations` maps `before`, `stage-1` ... `after` to their records. Shows as a table.
 
-    `interrupted`: whether a signal ended it, and `stopped_by` which.
+    `interrupted`: whether a signal ended it, and `stopped_by` which. `output_dir`: the run's folder.
     """
 
     evaluations: Mapping[str, Mapping[str, Any]]
     steps: int
     interrupted: bool = False
     stopped_by: int = signal.SIGINT
+    output_dir: str = ""
+
+    @property
+    def player(self) -> Entrant:
+        """The player that was trained, opened as `selfplay.open_player` opens it. Raises SelfplayError."""
+        from selfplay.learning.opening import open_player
+
+        return open_player(self.output_dir)
+
+    def matches(self) -> Iterator[Match]:
+        """The groups of episodes that were played, judged and paid in training, one at a time. Raises LedgerError, and
+        RunFolderError where the run kept no ledger."""
+        run = Path(self.output_dir)
+        return (match for _, match in open_ledger(run, read_config(run)))
 
     def __repr__(self) -> str:
         how = "interrupted after" if self.interrupted else "done in"
@@ -96,7 +113,9 @@ def _train(run: Run, held: Held) -> Result:
         if not state.begun:
             raise
         _leave(run)
-        return Result(state.evaluations, state.done, True, getattr(stop, "number", signal.SIGINT))
+        return Result(
+            state.evaluations, state.done, True, getattr(stop, "number", signal.SIGINT), run.config.output_dir
+        )
     except Exception as error:
         if state.begun:
             try:
@@ -106,7 +125,7 @@ def _train(run: Run, held: Held) -> Result:
         raise
     run.recorder.save(run.policy)
     run.recorder.checkpoint(state, must=True)  # the last: it says that the run is finished
-    return Result(state.evaluations, state.done)
+    return Result(state.evaluations, state.done, output_dir=run.config.output_dir)
 
 
 UNPAID = (

@@ -148,7 +148,8 @@ def _ended(others: Sequence[subprocess.Popen[bytes]]) -> str:
 
 
 def _start(rank: int, argv: Sequence[str], module: str, place: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    env = os.environ | place | {"RANK": str(rank), "LOCAL_RANK": str(rank), _WATCHED: "1"}
+    found = os.pathsep.join(folder or os.getcwd() for folder in sys.path)  # where this process finds modules
+    env = os.environ | place | {"PYTHONPATH": found} | {"RANK": str(rank), "LOCAL_RANK": str(rank), _WATCHED: "1"}
     # Its own session, so that Ctrl-C reaches rank 0 alone, which saves and then ends the others.
     return subprocess.Popen(
         [sys.executable, "-m", module, *argv],

@@ -67,7 +67,8 @@ def build_model(seed: int = 0, **changes: object) -> Qwen2ForCausalLM:
 def make_policy(
     model: Qwen2ForCausalLM, tokenizer: PreTrainedTokenizerFast, settings: PolicySettings | None = None, seed: int = 0
 ) -> Policy:
-    return join(PeftTrainer(model, settings, seed), tokenizer, seed)
+    trainer = PeftTrainer(model, settings, seed)
+    return join(trainer, tokenizer, trainer.settings, seed)
 
 
 def trainer(policy: Policy) -> PeftTrainer:

@@ -7,7 +7,7 @@ same function together.
 
 from selfplay.game.problems.checking import validate_problem
 from selfplay.game.problems.finding import UnknownProblem, described_problem, find_problem, given_problem
-from selfplay.game.problems.loading import SETS, load_problems, problem_to_json, read_problems
+from selfplay.game.problems.loading import SETS, load_problems, problem_to_json, problems_of, read_problems
 from selfplay.game.problems.problem import Contract, Problem, StdinTest
 from selfplay.game.problems.splits import split_by_class
 
@@ -22,6 +22,7 @@ __all__ = [
     "given_problem",
     "load_problems",
     "problem_to_json",
+    "problems_of",
     "read_problems",
     "split_by_class",
     "validate_problem",

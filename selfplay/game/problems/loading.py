@@ -1,4 +1,5 @@
-"""Reading problems: one JSON object per line, or a JSON array of them, in our field names or the prototype's.
+"""Reading problems: one JSON object per line, or a JSON array of them, in our field names or the prototype's; or, by a
+reference `module:name`, what a module holds: problems, rows with these fields such as a `datasets.Dataset`, a function.
 
 Errors say file, line, field, why, and what to do; all bad lines are reported at once. Left out: YAML, CSV and the hub's
 data sets; whatever can be turned into these fields can be written as JSON lines.
@@ -8,12 +9,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, asdict, fields
 from pathlib import Path
 from typing import Any
 
-from selfplay.errors import Flaw, ProblemError, suggestion
+from selfplay import plugins
+from selfplay.errors import BadInput, Flaw, ProblemError, suggestion
 from selfplay.game.problems.checking import problem_flaws
 from selfplay.game.problems.problem import Contract, Problem, StdinTest
 from selfplay.resources import resource
@@ -27,6 +29,7 @@ SETS: dict[str, tuple[str, ...]] = {  # what comes with the package: name, files
     "procedural/test": ("procedural/test.jsonl",),
 }
 RENAMED = {"function_signature": "signature"}  # the prototype's names
+_NEEDED = ("id", "description", "baseline_tests")
 _FORM = "write one JSON object per line, or a JSON array of objects"
 
 
@@ -35,7 +38,7 @@ class _Bad(Exception):
 
 
 def load_problems(source: str | Path, tested: bool = True) -> tuple[Problem, ...]:
-    """The problems of a file, or of one of SETS by its name.
+    """The problems of a file, of one of SETS by its name, or of a reference `module:name` (`problems_of`).
 
     A file's problems are checked by reading (`validate_problem`); the package's own are proved by its tests. `tested`
     False: as `read_problems`. Raises ProblemError with every flaw: unreadable file, malformed JSON, wrong, missing and
@@ -45,7 +48,27 @@ def load_problems(source: str | Path, tested: bool = True) -> tuple[Problem, ...
         folder = resource("datasets")
         files = [folder / file for file in SETS[str(source)]]
         return tuple(problem for file in files for problem in _read(_text(file), str(file), check=False))
+    if plugins.is_reference(source):
+        return problems_of(plugins.load(str(source)), str(source), tested)
     return read_problems(_text(Path(source)), str(source), tested)
+
+
+def problems_of(held: Any, name: str, tested: bool = True) -> tuple[Problem, ...]:
+    """The problems that an object holds, called `name` in errors: Problems, rows with their fields, or a function that
+    returns such. Raises ProblemError, where a line is the number of a row, and BadInput where it holds something else."""
+    held = held() if callable(held) else held
+    columns = getattr(held, "column_names", None)
+    if isinstance(columns, list) and (missing := [field for field in _NEEDED if field not in columns]):
+        raise BadInput(
+            f"{name} has the fields {', '.join(columns)}, but not {', '.join(missing)}, which a problem needs; rename or "
+            "add them"
+        )
+    if isinstance(held, str | bytes | Mapping) or not isinstance(held, Iterable):
+        raise BadInput(
+            f"{name} holds no problems but {plugins.name_of(held)}; give a list of selfplay.Problem, rows with the fields of "
+            "a problem file, or a function that returns such"
+        )
+    return _collected(enumerate(held, 1), [], name, True, tested)
 
 
 def read_problems(text: str, name: str, tested: bool = True) -> tuple[Problem, ...]:
@@ -59,9 +82,16 @@ def read_problems(text: str, name: str, tested: bool = True) -> tuple[Problem, .
 
 def _read(text: str, name: str, check: bool, tested: bool = True) -> tuple[Problem, ...]:
     flaws: list[Flaw] = []
+    return _collected(_items(text if tested else _on_one_line(text), flaws), flaws, name, check, tested)
+
+
+def _collected(
+    items: Iterable[tuple[int, object]], flaws: list[Flaw], name: str, check: bool, tested: bool
+) -> tuple[Problem, ...]:
+    """Items as problems, with those flaws that reading has found. Raises ProblemError."""
     problems: list[Problem] = []
     seen: dict[str, int] = {}
-    for line, item in _items(text if tested else _on_one_line(text), flaws):
+    for line, item in items:
         try:
             problem = _problem(item if tested else _with_what_may_miss(item, len(problems) + 1))
         except _Bad as bad:
@@ -163,10 +193,12 @@ def _array(text: str, flaws: list[Flaw]) -> Iterator[tuple[int, object]]:
 
 
 def _problem(item: object) -> Problem:
+    if isinstance(item, Problem):
+        return item
     if not isinstance(item, dict):
         raise _Bad("", f"holds {_kind(item)}, not an object", _FORM)
     given = _renamed(item)
-    for name in ("id", "description", "baseline_tests"):
+    for name in _NEEDED:
         if given.get(name) is None:
             raise _Bad(name, "is missing", "add it")
     values = {name: _READ[name](name, value) for name, value in given.items() if value is not None}
@@ -269,7 +301,8 @@ def _number(field: str, value: object) -> float:
 
 def _kind(value: object) -> str:
     named = {"NoneType": "null", "dict": "an object", "list": "a list", "str": "text", "bool": "true or false"}
-    return named.get(type(value).__name__, f"the number {value!r}")
+    kind = type(value).__name__
+    return named.get(kind, f"the number {value!r}" if isinstance(value, int | float) else f"a {kind}")
 
 
 _READ: dict[str, Callable[[str, object], Any]] = {

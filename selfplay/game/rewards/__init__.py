@@ -1,6 +1,7 @@
 """Reward rules by name: what an outcome pays each player. Pure functions; the formulas stand in a file per rule.
 
-To add a rule, write its file and one line in RULES. To change a parameter, make a rule of your own:
+To add a rule, write its file and one line in RULES; one in a module of yours is named `module:name`. To change a parameter,
+make a rule of your own:
 
     rule = get_rule("adversarial").weighing(validity_weight=0.3)
 """
@@ -10,12 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from inspect import signature
 
-from selfplay.errors import UnknownName
+from selfplay import plugins
+from selfplay.errors import BadInput, UnknownName
 from selfplay.game.rewards import adversarial, deepcoder, fractional, progressive, shifted
-from selfplay.game.rewards.outcomes import CaseOutcome, ProgramOutcome, SuiteOutcome, TurnOutcome
+from selfplay.game.rewards.outcomes import CaseOutcome, ProgramOutcome, SuiteOutcome, TurnOutcome, lost, share_passed
 
-__all__ = ["RULES", "CaseOutcome", "ProgramOutcome", "RewardRule", "SuiteOutcome", "TurnOutcome", "get_rule"]
+__all__ = ["RULES", "CaseOutcome", "ProgramOutcome", "RewardRule", "SuiteOutcome", "TurnOutcome"]
+__all__ += ["get_rule", "lost", "share_passed"]
 
 GeneratorRule = Callable[[ProgramOutcome], float | None]
 # Called with a SuiteOutcome; keyword parameters, such as validity_weight, are a rule's own.
@@ -36,8 +40,8 @@ class RewardRule:
     description: str
 
     def weighing(self, validity_weight: float) -> RewardRule:
-        """The rule with this weight of validity, where it has one: rules that pay each turn do."""
-        if not self.per_turn:
+        """The rule with this weight of validity, where its discriminator takes one."""
+        if "validity_weight" not in signature(self.discriminator).parameters:
             return self
         return replace(self, discriminator=partial(self.discriminator, validity_weight=validity_weight))
 
@@ -95,7 +99,18 @@ RULES: dict[str, RewardRule] = {rule.name: rule for rule in _RULES}
 
 
 def get_rule(name: str) -> RewardRule:
-    """The rule of this name; UnknownName, with the nearest one, otherwise."""
+    """The rule of this name, or that of a reference `module:name`.
+
+    Raises UnknownName, with the nearest one, and BadInput where a reference stands for no rule.
+    """
+    if plugins.is_reference(name):
+        rule = plugins.load(name)
+        if not isinstance(rule, RewardRule):
+            raise BadInput(
+                f"{name} is no reward rule but {plugins.name_of(rule)}; write RewardRule(name, generator, discriminator, "
+                "per_turn, description)"
+            )
+        return rule
     if name not in RULES:
         raise UnknownName("reward rule", name, RULES)
     return RULES[name]

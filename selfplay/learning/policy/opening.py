@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from selfplay import plugins
 from selfplay.learning.policy.errors import PolicyError
 from selfplay.learning.policy.player import Policy
-from selfplay.learning.policy.protocol import Sampler
+from selfplay.learning.policy.protocol import Sampler, Trainer
 from selfplay.learning.policy.relief import NOBODY, Listener
 from selfplay.learning.policy.settings import PolicySettings
 
@@ -37,13 +38,15 @@ def open_policy(
     from selfplay.learning.policy import hf
     from selfplay.learning.policy.heard import check_heard
     from selfplay.learning.policy.template import read_template
+    from selfplay.learning.policy.trainer import PeftTrainer
 
     hf.check_kind(source, hf.config_of(source))
     tokenizer = hf.load_tokenizer(source)  # small, so what is wrong with it is said before the model is loaded
     read_template(tokenizer, settings.thinking)
     trainer = open_trainer(source, settings, seed, device)
-    policy = join(trainer, tokenizer, seed, told)
-    check_heard(policy, trainer)
+    policy = join(trainer, tokenizer, settings, seed, told)
+    if isinstance(trainer, PeftTrainer):
+        check_heard(policy, trainer)
     return policy
 
 
@@ -56,9 +59,11 @@ def check_kind(source: str | Path, config: Mapping[str, Any]) -> None:
 
 def open_trainer(
     source: str | Path, settings: PolicySettings | None = None, seed: int = 0, device: str = "auto"
-) -> PeftTrainer:
-    """A trainer over the model in a folder or on the hub. Raises PolicyError."""
+) -> Trainer:
+    """A trainer over the model in a folder or on the hub, or the one that a reference makes of it. Raises PolicyError."""
     settings = settings or PolicySettings()
+    if plugins.is_reference(settings.backend):
+        return _made(settings.backend, Trainer, source, settings, seed, device)
     if settings.backend == "unsloth":
         from selfplay.learning.policy import unsloth
 
@@ -101,9 +106,29 @@ def open_sampler(trainer: PeftTrainer, ends: frozenset[int], seed: int = 0, told
     return Live(trainer.adapters, ends, seed, batching, trainer.ready_to_play, told)
 
 
-def join(trainer: PeftTrainer, tokenizer: Any, seed: int = 0, told: Listener = NOBODY) -> Policy:
-    """A trainer with the chat of its model's tokenizer and the sampler that fits it."""
+def join(trainer: Trainer, tokenizer: Any, settings: PolicySettings, seed: int = 0, told: Listener = NOBODY) -> Policy:
+    """A trainer with the chat of its model's tokenizer and the sampler that fits it, or that a reference makes of the trainer,
+    the ids that end a turn, and the seed."""
     from selfplay.learning.policy.chat import TemplateChat
+    from selfplay.learning.policy.trainer import PeftTrainer
 
-    chat = TemplateChat(tokenizer, trainer.end_ids, trainer.settings.thinking)
+    chat = TemplateChat(tokenizer, getattr(trainer, "end_ids", ()), settings.thinking)
+    if plugins.is_reference(settings.sampler):
+        told.about(sampler=settings.sampler)
+        return Policy(trainer, _made(settings.sampler, Sampler, trainer, chat.end_ids, seed), chat)
+    if not isinstance(trainer, PeftTrainer):
+        raise PolicyError(
+            f"sampler is {settings.sampler}, which plays with a PeftTrainer; {settings.backend} made "
+            f"{plugins.name_of(trainer)}: give a --sampler of your own too, module:name"
+        )
     return Policy(trainer, open_sampler(trainer, chat.end_ids, seed, told), chat)
+
+
+def _made(reference: str, kind: type, *arguments: Any) -> Any:
+    """What a user's function makes of the arguments. Raises PolicyError where it lacks something of the protocol."""
+    made = plugins.load(reference)(*arguments)
+    lacking = [name for name in vars(kind) if not name.startswith("_") and not hasattr(made, name)]
+    if lacking:
+        what = f"{plugins.name_of(made)}, which lacks {', '.join(lacking)}"
+        raise PolicyError(f"{reference} made {what}; a {kind.__name__.lower()} has all of selfplay.{kind.__name__}")
+    return made

@@ -31,7 +31,7 @@ class PolicySettings:
     learning_rate: float = 1e-3
     discriminator_learning_rate: float | None = None
     weight_decay: float = 0.0
-    backend: Literal["transformers", "unsloth"] = "transformers"
+    backend: str = "transformers"
     sampler: Literal["auto", "small", "own", "generate"] = "auto"
     four_bit: bool | None = None
     dtype: Literal["float32", "bfloat16", "float16"] | None = None
