@@ -147,12 +147,16 @@ def matrix(worked: Worked) -> str:
     counting = {case.identity for case in (*match.baseline, *match.admitted)}
     rows = []
     for key, case in cases.items():
-        by = "; ".join(f"{', '.join(names)} at stage {stage}" for stage, names in writers[key].items())
+        by = "; ".join(
+            f"{stage}: {', '.join(names) if len(names) < 3 else 'all'}" for stage, names in writers[key].items()
+        )
         killed = sum(worked.verdict(target.verdicts, case) in KILLS for target in match.targets)
-        counts = ("yes", f"{killed} of {len(match.targets)}") if key in counting else ("no", "")
-        verdicts = [worked.verdict(program, case) for program in match.programs]
-        rows.append((by or "the problem", shown(case), counts[0], *verdicts, counts[1]))
-    return table(("written by", "case", "counts", *NAMES, "mutants killed"), *rows)
+        kills = f"{killed} of {len(match.targets)}" if key in counting else "does not count"
+        failed = [
+            name for name, row in zip(NAMES, match.programs, strict=True) if worked.verdict(row, case) != "passed"
+        ]
+        rows.append((by or "the problem", shown(case), ", ".join(failed), kills))
+    return table(("written at stage, by", "case", "failed by", "mutants killed"), *rows)
 
 
 def generator_rewards(worked: Worked) -> str:
@@ -175,17 +179,17 @@ def discriminator_rewards(worked: Worked) -> str:
         assert reward == pytest.approx(sum(own[-1] for own in told) / len(told))
         last = ["" for _ in told[1:]] + [f"{reward:.3f}"]
         rows += [(name, *own[:-1], f"{own[-1]:.3f}", end) for own, end in zip(told, last, strict=True)]
-    return table(("suite", "case", "counts", "kills", "new kills", "suites with it", "worth", "turn's reward"), *rows)
+    return table(("suite", "case", "kills", "new kills", "suites with it", "worth", "turn's reward"), *rows)
 
 
-def worth(case: CaseOutcome) -> tuple[str, str, str, str, float]:
-    """Whether a case counts, its kills, those that the problem's own tests miss, the suites that hold it, its worth."""
+def worth(case: CaseOutcome) -> tuple[str, str, str, float]:
+    """A case's kills, those that the problem's own tests miss, the suites that hold it, its worth."""
     if not case.valid:
-        return "no", "", "", "", 0.0
+        return "does not count", "", "", 0.0
     killed, total = sum(case.killed), len(case.killed)
     new = sum(kill and not old for kill, old in zip(case.killed, case.killed_by_baseline, strict=True))
     paid = (VALIDITY_WEIGHT + new / total) / sqrt(case.shared)
-    return "yes", f"{killed} of {total}", f"{new} of {total}", str(case.shared), paid
+    return f"{killed} of {total}", f"{new} of {total}", str(case.shared), paid
 
 
 def advantages(worked: Worked) -> str:
