@@ -291,7 +291,8 @@ def test_every_link_of_a_page_leads_somewhere(page: str) -> None:
 def test_the_rule_of_the_page_pays() -> None:
     plain: dict[str, Any] = {}
     exec(block("a reward rule", CONTRIBUTING), plain)
-    rule = RewardRule("plain", plain["generator"], plain["discriminator"], True, "")
+    rule = plain["PLAIN"]
+    assert isinstance(rule, RewardRule)
     turn = TurnOutcome(1, (CaseOutcome(True), CaseOutcome(False)), unreadable=0, asked=2)
     assert rule.generator(ProgramOutcome(True, True, exam=("passed", "failed", "infra_error"))) == 0.5
     assert rule.generator(ProgramOutcome(True, True, exam=("infra_error",))) is None
