@@ -109,9 +109,12 @@ def _line(suite: BankedSuite) -> str:
 
 def _collect(own: Mapping[str, Any]) -> int:
     from selfplay.match.testbank import collect
-    from selfplay.run.bankfile import matches_of, write_bank
+    from selfplay.run.bankfile import write_bank
+    from selfplay.run.folder import EPISODES
+    from selfplay.run.reading import Ledger, Lines
 
-    suites = collect(matches_of(Path(own["from"])), own["from"])
+    ledger = Ledger(Lines(Path(own["from"]) / EPISODES))
+    suites = collect((match for _, match in ledger), own["from"])
     write_bank(Path(own["out"]), suites)
     print(f"{sum(len(suite.tests) for suite in suites)} tests that killed something, of {len(suites)} problems")
     return 0

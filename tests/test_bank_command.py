@@ -84,7 +84,7 @@ def test_a_model_s_text_is_left_out_in_a_sentence(elsewhere: Path, capsys: pytes
         (["build", "--problems", "mine.jsonl"], "build needs --out"),
         (["build", "--problems", "mine.jsonl", "--out", "x"], "no problem of mine.jsonl has a reference"),
         (["collect", "--out", "x"], "collect needs the folder of a run"),
-        (["collect", "nowhere", "--out", "x"], "collected from a run with a ledger"),
+        (["collect", "nowhere", "--out", "x"], "give the folder of a run that kept it"),
         (["export", "nowhere", "--out", "x"], "nowhere cannot be read"),
     ],
 )

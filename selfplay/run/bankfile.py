@@ -9,18 +9,16 @@ What is exported is written from the cases' data, whatever else a file says of a
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from selfplay.errors import BadInput
 from selfplay.game.problems import Problem
-from selfplay.match.ledger import LedgerError, from_json
 from selfplay.match.livebank import suite_from_json
-from selfplay.match.record import Match
 from selfplay.match.testbank import BankedSuite
 from selfplay.match.testfile import is_entry_point, model_module, module_name, pytest_module, spelled
-from selfplay.run.folder import BANK, EPISODES
+from selfplay.run.folder import BANK
 
 FORMATS = ("pytest", "jsonl")
 
@@ -65,23 +63,6 @@ def _suite(line: str, where: str) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise BadInput(f"{where} is no suite of a bank ({error!r}); `selfplay.bank build` writes them") from None
     return suite
-
-
-def matches_of(run: Path) -> Iterator[Match]:
-    """The matches of a run's ledger, one at a time. Raises BadInput, LedgerError."""
-    path = run / EPISODES
-    try:
-        with open(path, encoding="utf-8") as file:
-            for number, line in enumerate(file, 1):
-                if line.endswith("\n"):  # a running run may be in the middle of the last one
-                    try:
-                        yield from_json(json.loads(line))
-                    except (ValueError, KeyError, TypeError) as error:
-                        raise LedgerError(f"{path}, line {number} is no match ({error!r})") from None
-    except OSError as error:
-        raise BadInput(
-            f"{path} cannot be read ({error.strerror}); a bank is collected from a run with a ledger"
-        ) from None
 
 
 def export(

@@ -25,19 +25,25 @@ MAX_LINE = 64 << 20  # bytes; a group of eight chains that think 4096 tokens a t
 
 
 class Lines:
-    """The JSON objects of a file, as (number of the line, object). `torn`: whether the last line turned out to lack its
-    end. Raises RunFolderError where the file cannot be read."""
+    """The JSON objects of a file, as (number of the line, object), that stood there when this was made.
 
-    def __init__(self, path: Path) -> None:
-        self.path, self.torn = path, False
+    A last line without its end is `torn` and left out. Any other line that cannot be read raises LedgerError, which names
+    it and why; with `forgiving` it is counted in `damaged` like a torn one, and a file that is not there has no lines.
+    Raises RunFolderError where the file cannot be read.
+    """
+
+    def __init__(self, path: Path, forgiving: bool = False) -> None:
+        self.path, self.forgiving, self.torn, self.damaged, self._size = path, forgiving, False, 0, 0
         try:
             self._size = os.stat(path).st_size
         except OSError as error:
-            raise _unread(path, error) from error
+            if not (forgiving and isinstance(error, FileNotFoundError)):
+                raise _unread(path, error) from error
 
     def __iter__(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
-        """Raises LedgerError, which names the line and why, where one cannot be read."""
         left = self._size
+        if not left:
+            return
         try:
             with open(self.path, "rb") as file:
                 for number in count(1):
@@ -45,25 +51,27 @@ class Lines:
                     left -= len(line)
                     if not line:
                         return
-                    if left and not line.endswith(b"\n"):
-                        raise self._trouble(number, f"it is longer than {MAX_LINE >> 20} MiB")
+                    whole = line.endswith(b"\n")
                     try:
+                        if left and not whole:
+                            raise ValueError(f"it is longer than {MAX_LINE >> 20} MiB")
                         record = _parsed(line)
                     except ValueError as error:
-                        if line.endswith(b"\n"):
-                            raise self._trouble(number, str(error)) from None
-                        self.torn = True
-                        return
-                    yield number, record
+                        self.torn = not left and not whole
+                        self.damaged += 1
+                        if not self.torn and not self.forgiving:
+                            where = f"{self.path}, line {number}"
+                            raise LedgerError(
+                                f"{where}: {error}; restore the file, no run writes such a line"
+                            ) from None
+                    else:
+                        yield number, record
         except OSError as error:
             raise _unread(self.path, error) from error
 
-    def _trouble(self, number: int, why: str) -> LedgerError:
-        return LedgerError(f"{self.path}, line {number}: {why}; restore the file, no run writes such a line")
-
 
 def _unread(path: Path, error: OSError) -> RunFolderError:
-    return RunFolderError(f"{path} cannot be read ({error.strerror or error})")
+    return RunFolderError(f"{path} cannot be read ({error.strerror or error}); give the folder of a run that kept it")
 
 
 def _parsed(line: bytes) -> Mapping[str, Any]:
@@ -89,17 +97,28 @@ def _no_number(name: str) -> None:
 
 @dataclass(slots=True)
 class Ledger:
-    """The matches of a run in order, as (number of the line, match), one line in memory at a time."""
+    """The matches of a run in order, as (number of the line, match), one line in memory at a time.
+
+    A record that is no match of this version raises LedgerError; where the lines are `forgiving` it is counted in `strange`.
+    """
 
     lines: Lines
+    strange: int = 0
 
     def __iter__(self) -> Iterator[tuple[int, Match]]:
+        return ((number, match) for number, _, match in self.with_records())
+
+    def with_records(self) -> Iterator[tuple[int, Mapping[str, Any], Match]]:
+        """Each match with the record that it was read from."""
         for number, record in self.lines:
             try:
                 match = from_json(record)
             except LedgerError as error:
-                raise LedgerError(f"{self.lines.path}, line {number}: {error}") from None
-            yield number, match
+                if not self.lines.forgiving:
+                    raise LedgerError(f"{self.lines.path}, line {number}: {error}") from None
+                self.strange += 1
+            else:
+                yield number, record, match
 
 
 def read_config(run: Path) -> Config:

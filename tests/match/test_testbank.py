@@ -31,7 +31,8 @@ from selfplay.match.ledger import to_json
 from selfplay.match.record import Match
 from selfplay.match.testbank import BankedSuite, BankedTest, build, collect, small
 from selfplay.match.testfile import LONGEST, model_text, module_name, spelled
-from selfplay.run.bankfile import export, left_out, matches_of, read_bank, write_bank
+from selfplay.run.bankfile import export, left_out, read_bank, write_bank
+from selfplay.run.reading import Ledger, Lines
 
 BIG = Problem(
     "big-1",
@@ -144,7 +145,7 @@ def test_a_run_s_ledger_is_collected_with_provenance(judge: Judge, tmp_path: Pat
         matches += examine(play(player.player, player.prompts, [BIG], step, table), step, judge, 2)
     lines = [json.dumps(to_json(match)) for match in matches]
     (tmp_path / "episodes.jsonl").write_text("\n".join([*lines, lines[0][:100]]))
-    [suite] = collect(matches_of(tmp_path), "runs/a")
+    [suite] = collect((match for _, match in Ledger(Lines(tmp_path / "episodes.jsonl"))), "runs/a")
     [test] = suite.tests
     assert (test.test, test.run, test.step, test.stage) == ("assert f(3) == True", "runs/a", 4, 3)
     assert [suite.programs[number] for number in test.kills] == [WRONG]
@@ -320,5 +321,3 @@ def test_what_is_no_bank_is_refused(tmp_path: Path) -> None:
         read_bank(tmp_path / "nowhere")
     with pytest.raises(BadInput, match="holds no tests"):
         export([], "pytest", tmp_path)
-    with pytest.raises(BadInput, match="collected from a run with a ledger"):
-        list(matches_of(tmp_path / "nowhere"))

@@ -58,6 +58,16 @@ def test_what_is_written_after_the_file_was_opened_is_not_read(run: Path) -> Non
     assert not lines.torn
 
 
+def test_who_shows_what_there_is_counts_the_lines_that_cannot_be_read(run: Path) -> None:
+    file = run / "episodes.jsonl"
+    whole = file.read_text()
+    file.write_text("no line\n" + whole + json.dumps(to_json(MATCHES[0]) | {"schema": 9}) + "\n" + whole[:100])
+    ledger = Ledger(Lines(file, forgiving=True))
+    assert list(ledger) == [(2, MATCHES[0])]
+    assert (ledger.lines.damaged, ledger.lines.torn, ledger.strange) == (2, True, 1)
+    assert list(Lines(run / "nowhere", forgiving=True)) == []
+
+
 @pytest.mark.parametrize(
     ("line", "why"),
     [

@@ -26,7 +26,7 @@ from selfplay.run.hub.licence import Licence
 from selfplay.run.progress import FIGURES
 from selfplay.run.report.curves import held_out
 from selfplay.run.report.page import before_after
-from selfplay.run.report.reading import Matches, RunRecord
+from selfplay.run.report.reading import RunRecord, ledger_of
 
 CURVES = "curves.svg"
 TAG = "selfplay"  # by which a repository of ours is known
@@ -166,7 +166,7 @@ def curves(record: RunRecord) -> str:
 def _sample(record: RunRecord) -> str:
     """One of the last episodes; empty where none is kept."""
     found = None
-    for _, match in islice(Matches(record.path), LOOKED):
+    for _, match in islice(ledger_of(record.path), LOOKED):
         found = match
     text = sample_text(found) if found else ""
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}\n... {len(text) - LONGEST} more characters"

@@ -22,9 +22,10 @@ from selfplay.match.show import LEGEND
 from selfplay.printing import printable
 from selfplay.run.alarms import Alarm, Watch
 from selfplay.run.progress import FIGURES, change, interval
+from selfplay.run.reading import Ledger
 from selfplay.run.report.curves import charts
 from selfplay.run.report.episodes import Kept, embedded
-from selfplay.run.report.reading import Matches, RunRecord, read_run
+from selfplay.run.report.reading import RunRecord, ledger_of, read_run
 from selfplay.run.report.tallies import Tallies
 
 HERE = Path(__file__).parent
@@ -52,23 +53,23 @@ class Written:
 def write_report(run: Path, out: Path | None = None) -> Written:
     """The report of the run in `run`, written to `out` (RUN/report.html). Raises BadInput."""
     record = read_run(run)
-    matches, kept, tallies = Matches(run), Kept(), Tallies()
+    ledger, kept, tallies = ledger_of(run), Kept(), Tallies()
     watch = Watch(dict(record.made_with) | {"ledger": record.config.get("ledger")})
     for step in record.steps:
         watch.step(step)
-    for _, step in groupby(matches, key=lambda pair: pair[1].step.index):
+    for _, step in groupby(ledger.with_records(), key=lambda read: read[2].step.index):
         own = list(step)
-        watch.episodes(each for each, _ in own)
-        for _, match in own:
+        watch.episodes(record for _, record, _ in own)
+        for _, _, match in own:
             kept.take(match)
             tallies.take(match)
-    text = page(record, matches, kept, tallies, sorted(watch.raised, key=lambda alarm: alarm.step))
+    text = page(record, ledger, kept, tallies, sorted(watch.raised, key=lambda alarm: alarm.step))
     path = out or run / NAME
     _write(path, text)
     return Written(path, len(text.encode()), kept.shown, kept.episodes)
 
 
-def page(record: RunRecord, matches: Matches, kept: Kept, tallies: Tallies, alarms: list[Alarm]) -> str:
+def page(record: RunRecord, ledger: Ledger, kept: Kept, tallies: Tallies, alarms: list[Alarm]) -> str:
     """The whole page."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
@@ -79,7 +80,7 @@ def page(record: RunRecord, matches: Matches, kept: Kept, tallies: Tallies, alar
     return environment.get_template("page.html.jinja").render(
         run=record,
         name=printable(record.path.resolve().name),
-        notes=notes(record, matches, kept),
+        notes=notes(record, ledger, kept),
         before_after=before_after(record.evaluations),
         charts=[(chart, Markup(chart.svg)) for chart in charts(record.steps, record.evaluations)],
         alarms=alarms,
@@ -94,7 +95,7 @@ def page(record: RunRecord, matches: Matches, kept: Kept, tallies: Tallies, alar
     )
 
 
-def notes(record: RunRecord, matches: Matches, kept: Kept) -> list[str]:
+def notes(record: RunRecord, ledger: Ledger, kept: Kept) -> list[str]:
     """What a reader has to know about what is missing."""
     said = [record.state]
     if kept.shown < kept.episodes:
@@ -106,11 +107,11 @@ def notes(record: RunRecord, matches: Matches, kept: Kept) -> list[str]:
         said.append("No episodes are recorded.")
     if not record.config:
         said.append("The settings (config.yaml) are missing or cannot be read.")
-    damaged = record.damaged + matches.damaged
+    damaged = record.damaged + ledger.lines.damaged
     if damaged:
         said.append(f"Lines left out because they are not whole: {damaged}.")
-    if matches.strange:
-        said.append(f"Records left out because they are of another version: {matches.strange}.")
+    if ledger.strange:
+        said.append(f"Records left out because they are of another version: {ledger.strange}.")
     if record.steps and not record.adapters:
         said.append("There are no adapters in the folder (yet).")
     return said

@@ -1,23 +1,20 @@
 """The folder of a run, read: of a finished one, of one that is still running, and of one that was cut off.
 
-A line that is not whole (the last one of a killed run, or one that is just being written) is left out and counted, where
-`selfplay.run.reading` raises: a report shows what there is. Left out: adapters, which a report only names.
+A line that cannot be read is left out and counted: a report shows what there is. Left out: adapters, which a report only
+names.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from selfplay.config.layers import MADE_WITH
 from selfplay.errors import BadInput
-from selfplay.match.ledger import LedgerError, from_json
-from selfplay.match.record import Match
 from selfplay.run.folder import ADAPTERS, CONFIG, EPISODES, METRICS
-from selfplay.run.reading import MAX_LINE
+from selfplay.run.reading import Ledger, Lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +56,8 @@ def read_run(path: Path) -> RunRecord:
         raise BadInput(f"{path} is not a folder; give the --output-dir of a run")
     if not any((path / name).is_file() for name in (CONFIG, METRICS, EPISODES)):
         raise BadInput(f"{path} holds no run ({CONFIG}, {METRICS} or {EPISODES}); give the --output-dir of one")
-    lines = Lines(path / METRICS)
-    records = list(lines)
+    lines = Lines(path / METRICS, forgiving=True)
+    records = [record for _, record in lines]
     steps = [each for each in records if each.get("kind") == "step"]
     whole = [each for each in steps if _is_count(each.get("step")) and _is_count(each.get("steps", 0))]
     config = _settings(path / CONFIG)
@@ -79,49 +76,9 @@ def _is_count(value: object) -> bool:
     return type(value) is int and 0 <= value < 2**53
 
 
-@dataclass(slots=True)
-class Lines:
-    """The objects of a file of JSON lines, one at a time; `damaged` counts the lines that hold none."""
-
-    path: Path
-    damaged: int = field(default=0, init=False)
-
-    def __iter__(self) -> Iterator[Mapping[str, Any]]:
-        if not self.path.is_file():
-            return
-        with open(self.path, "rb") as file:
-            while line := file.readline(MAX_LINE):
-                try:
-                    record = json.loads(line)
-                except (
-                    ValueError,
-                    RecursionError,
-                ):  # what is longer than a line may be comes in pieces, which are none
-                    record = None
-                if isinstance(record, dict):
-                    yield record
-                else:
-                    self.damaged += 1
-
-
-@dataclass(slots=True)
-class Matches:
-    """A run's matches in order, one at a time, each with its record. `strange` counts whole records that are no match."""
-
-    path: Path
-    damaged: int = field(default=0, init=False)
-    strange: int = field(default=0, init=False)
-
-    def __iter__(self) -> Iterator[tuple[Mapping[str, Any], Match]]:
-        lines = Lines(self.path / EPISODES)
-        for record in lines:
-            try:
-                match = from_json(record)
-            except LedgerError:
-                self.strange += 1
-            else:
-                yield record, match
-        self.damaged = lines.damaged
+def ledger_of(path: Path) -> Ledger:
+    """The matches of the run in `path`, as far as they can be read."""
+    return Ledger(Lines(path / EPISODES, forgiving=True))
 
 
 def _settings(path: Path) -> dict[str, Any]:
