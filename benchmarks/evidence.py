@@ -65,7 +65,7 @@ def run(arm: str, seed: int, split: str, folder: Path, extra: Sequence[str]) -> 
     output = folder / f"{arm.replace(':', '-').replace(',', '-')}.{seed}"
     if output.exists():
         return
-    command = [sys.executable, "-m", "selfplay.train", "--processes", "1", "--sample-every", "0", "--seed", str(seed)]
+    command = [sys.executable, "-m", "selfplay.train", "--processes", "1", "--seed", str(seed)]
     command += ["--eval-split", split, "--output-dir", str(output), *flags(arm), *extra]
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / f"{output.name}.log").open("w") as log:

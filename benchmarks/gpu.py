@@ -173,9 +173,7 @@ def measured(part: Part, model: Path, dry: bool) -> dict[str, Any]:
     if part.gib is not None:
         torch.cuda.set_per_process_memory_fraction(part.gib * (1 << 30) / torch.cuda.mem_get_info()[1])
     game = DRY_GAME if dry else GAME
-    config = configure(
-        {"model": str(model), "processes": 1, "sample_every": 0, "prompts": "compact", **game, **dict(part.keys)}
-    )
+    config = configure({"model": str(model), "processes": 1, "prompts": "compact", **game, **dict(part.keys)})
     with ExitStack() as stack:
         judge = setup.open_judge(config)
         stack.callback(judge.close)

@@ -31,8 +31,8 @@ from selfplay.run.checkpoints import latest
 PLACES = ("play", "judge", "update", "evaluation", "checkpoint")
 SMALL = (
     *("--n-discriminator-steps", "1", "--n-generator-steps", "1", "--k", "1", "--problems-per-step", "2"),
-    *("--num-generations", "2", "--num-suites", "1", "--num-targets", "1", "--eval-problems", "1"),
-    *("--final-eval-problems", "2", "--sample-every", "0", "--advantages", "running"),
+    *("--num-generations", "2", "--num-suites", "1", "--num-targets", "1", "--eval-problems", "1", "2"),
+    *("--advantages", "running"),
 )
 USUAL = {"play": 1.0, "judge": 0.5, "update": 0.3, "evaluation": 2.0, "checkpoint": 0.05}  # seconds of a visit
 TIMES = "checkpoint_seconds.json"
@@ -72,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def compare(folder: Path, processes: int, kills: int, rng: random.Random, stages: str) -> bool:
     """Whether runs that are killed leave what one leaves that is not."""
     folder.mkdir()
-    flags = ["--stages", stages, "--processes", str(processes), "--oversubscribe", *SMALL]
+    flags = ["--stages", stages, "--processes", str(processes), *SMALL]
     whole = folder / "whole"
     started = time.perf_counter()
     assert run(None, ["--output-dir", str(whole), *flags]) == 0

@@ -65,7 +65,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=64, help="conversations completed at once")
     parser.add_argument("--times", type=int, default=5, help="repetitions; the median is printed")
     arguments = parser.parse_args()
-    config = configure({"processes": 1, "sample_every": 0})
+    config = configure({"processes": 1})
     judge = setup.open_judge(config)
     try:
         run = setup.open_run(config, Memory(), Ranks(), judge)

@@ -27,7 +27,7 @@ ABOUT = "Build, collect and export suites of tests that kill wrong programs."
 KEYS = (
     *("seed", "device", "model", "prompts", "problems", "cases_per_turn", "temperature", "max_completion_length"),
     *("thinking", "thinking_tokens"),
-    *("timeout", "memory_mib", "sandbox", "sandbox_workers", "sandbox_min_tier"),
+    *("timeout", "sandbox", "sandbox_workers", "sandbox_min_tier"),
 )
 FORMATS = ("pytest", "jsonl")
 OWN: dict[str, str | Mapping[str, Any]] = {

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from selfplay.errors import BadInput
 from selfplay.printing import printable
-from selfplay.run.checkpoints import Checkpoint, best, latest, listed
+from selfplay.run.checkpoints import GREEDY, PROTOTYPE, Checkpoint, best, latest, listed
 from selfplay.run.command import run_command
 
 FOUND, NONE = 0, 1
@@ -23,7 +23,7 @@ _ROW = "{step:>9}  {stage:>5}  {score:>8}  {time:<25}  {size:>10}  {marks}"
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
-    return run_command("selfplay.checkpoints", lambda: _show(Path(options.run), options.json))
+    return run_command("selfplay.checkpoints", lambda: _show(Path(options.run), options.best_by, options.json))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -31,36 +31,43 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m selfplay.checkpoints", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("run", metavar="RUN", help="folder of a run")
+    parser.add_argument(
+        "--best-by",
+        choices=(GREEDY, PROTOTYPE),
+        default=GREEDY,
+        help=f"the score: {GREEDY} of its evaluation (the default), or {PROTOTYPE}: 0.7 x mean reward of the generator + 0.3 x "
+        "validity of its last step",
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     return parser
 
 
-def _show(run: Path, as_json: bool) -> int:
+def _show(run: Path, by: str, as_json: bool) -> int:
     if not run.is_dir():
         raise BadInput(f"{run} is no folder; name the --output-dir of a run")
     newest = latest(run, lambda trouble: print(printable(trouble), file=sys.stderr))
-    held, top = listed(run), best(run)
+    held, top = listed(run), best(run, by)
     if as_json:
-        told = [_told(each) | {"best": each == top, "latest": each == newest} for each in held]
+        told = [_told(each, by) | {"best": each == top, "latest": each == newest} for each in held]
         print(json.dumps({"run": str(run), "checkpoints": told}))
     elif held:
         print(_ROW.format(step="step", stage="stage", score="score", time="written", size="bytes", marks="").rstrip())
-        print(printable("\n".join(_row(each, top, newest) for each in held)))
-        print(printable(f"score: {held[-1].about.best_by}; go on with `python -m selfplay.train --resume {run}`"))
+        print(printable("\n".join(_row(each, by, top, newest) for each in held)))
+        print(printable(f"score: {by}; go on with `python -m selfplay.train --resume {run}`"))
     else:
         print(f"{run} has no checkpoints")
     return FOUND if held else NONE
 
 
-def _told(made: Checkpoint) -> dict[str, object]:
+def _told(made: Checkpoint, by: str) -> dict[str, object]:
     about = made.about
     told = {"step": made.step, "steps": about.steps, "stage": about.stage, "evaluated": about.evaluated}
-    told |= {"score": made.score(), "best_by": about.best_by, "scores": dict(about.scores)}
+    told |= {"score": made.score(by), "best_by": by, "scores": dict(about.scores), "metrics": dict(about.metrics)}
     return told | {"time": made.time, "size": made.size, "path": str(made.path)}
 
 
-def _row(made: Checkpoint, top: Checkpoint | None, newest: Checkpoint | None) -> str:
-    score = made.score()
+def _row(made: Checkpoint, by: str, top: Checkpoint | None, newest: Checkpoint | None) -> str:
+    score = made.score(by)
     marks = " ".join(["best"] * (made == top) + ["latest"] * (made == newest))
     shown = "-" if score is None else f"{score:.3f}"
     step = f"{made.step}/{made.about.steps}"

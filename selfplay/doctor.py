@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _PLANNED = (
     *("model", "preset", "device", "backend", "sampler", "load_in_4bit", "dtype", "gradient_checkpointing"),
-    *("max_seq_length", "generation_rows", "prefill_tokens", "micro_batch_tokens", "lora_rank", "lora_target_modules"),
+    *("max_seq_length", "generation_rows", "micro_batch_tokens", "lora_rank", "lora_target_modules"),
     *("max_completion_length", "thinking", "thinking_tokens", "schedule", "stages"),
 )
 _MARKS = {"ok": "ok", "note": "note", "missing": "MISSING"}

@@ -31,7 +31,7 @@ ABOUT = "Measure both roles of players side by side on held-out problems."
 KEYS = (
     *("seed", "device", "model", "prompts", "problems", "cases_per_turn", "temperature", "max_completion_length"),
     *("thinking", "thinking_tokens"),
-    *("timeout", "memory_mib", "sandbox", "sandbox_workers", "sandbox_min_tier"),
+    *("timeout", "sandbox", "sandbox_workers", "sandbox_min_tier"),
 )
 SPLITS = ("train", "dev", "test", "all")
 OWN: dict[str, str | Mapping[str, Any]] = {

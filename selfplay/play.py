@@ -26,7 +26,7 @@ PLAYER = (
 KEYS = (
     *("seed", "device", "model", "prompts", "problems", "cases_per_turn", "temperature", "max_completion_length"),
     *("thinking", "thinking_tokens"),
-    *("timeout", "memory_mib", "sandbox", "sandbox_min_tier"),
+    *("timeout", "sandbox", "sandbox_min_tier"),
 )
 
 

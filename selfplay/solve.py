@@ -35,7 +35,7 @@ ABOUT = "Solve problems with a player, through all five stages, and choose the b
 KEYS = (
     *("seed", "device", "model", "prompts", "problems", "cases_per_turn", "temperature", "max_completion_length"),
     *("thinking", "thinking_tokens"),
-    *("timeout", "memory_mib", "sandbox", "sandbox_min_tier"),
+    *("timeout", "sandbox", "sandbox_min_tier"),
 )
 OWN: dict[str, str | Mapping[str, Any]] = {
     "PROBLEM": {

@@ -163,10 +163,10 @@ def _check(config: Config) -> None:
     Prompts(config.prompts, config.cases_per_turn)
     planned_steps(config)
     load_problems(config.problems)
-    if isinstance(config.processes, int) and config.processes > cores() and not config.oversubscribe:
+    if isinstance(config.processes, int) and config.processes > 2 * cores():
         raise SelfplayError(
-            f"processes is {config.processes}, this machine has {cores()} cores: as many processes as cores are fastest; "
-            f"give --processes {cores()}, or --oversubscribe to have it all the same"
+            f"processes is {config.processes}, this machine has {cores()} cores: as many processes as cores are fastest, and "
+            f"more than twice as many are refused; give --processes {cores()}"
         )
 
 

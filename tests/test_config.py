@@ -32,7 +32,7 @@ def test_nothing_given_is_the_embedded_player_on_procedural_problems() -> None:
 
 def test_a_model_brings_what_suits_a_model() -> None:
     config = configure({"model": "some/model"})
-    assert (config.prompts, config.max_completion_length, config.learning_rate) == ("instruct", 512, 2e-5)
+    assert (config.prompts, config.max_completion_length, config.learning_rate) == ("instruct", 512, (2e-5,))
 
 
 def test_what_is_given_wins_over_what_suits_the_model() -> None:
@@ -64,14 +64,14 @@ def test_smoke_has_one_step_per_phase() -> None:
 
 @pytest.mark.parametrize("preset", [None, *PRESETS])
 def test_flags_written_from_a_configuration_read_back_as_the_same(preset: str | None) -> None:
-    config = replace(configure({"preset": preset}), mask_truncated=True, lora_target_modules=("q_proj", "v_proj"))
+    config = replace(configure({"preset": preset}), epsilon=(0.2, 0.28), lora_target_modules=("q_proj", "v_proj"))
     assert from_flags(to_flags(config)) == config
 
 
 @pytest.mark.parametrize("text", ["1e-3", "0.001", ".001"])
 def test_a_number_may_be_written_in_any_way(tmp_path: Path, text: str) -> None:
-    assert from_flags(["--learning-rate", text]).learning_rate == 1e-3
-    assert configure(file=written(tmp_path, f"learning_rate: {text}")).learning_rate == 1e-3
+    assert from_flags(["--learning-rate", text]).learning_rate == (1e-3,)
+    assert configure(file=written(tmp_path, f"learning_rate: {text}")).learning_rate == (1e-3,)
 
 
 @pytest.mark.parametrize("words", [["1,3"], ["1", "3"], ["1,", "3"]])
@@ -163,7 +163,7 @@ def test_a_flag_given_twice_is_an_error() -> None:
         ("epsilon", 0, "epsilon is 0.0: it must be above 0"),
         ("learning_rate", "nan", "learning_rate is nan"),
         ("temperature", 11, "temperature is 11.0: it must be above 0 and at most 10"),
-        ("mask_truncated", "maybe", "mask_truncated is 'maybe': give true or false"),
+        ("replay", "maybe", "replay is 'maybe': give true or false"),
         ("processes", "many", "processes is 'many': give a whole number or auto"),
         ("problems", 3, "problems is 3: give text"),
         ("stages", [2, 1], "stages is 2, 1: give some of 1 2 3 4 5, each once, in order"),
@@ -254,29 +254,24 @@ def test_a_config_survives_replace_and_pickle() -> None:
     assert replace(config, seed=4) == Config(preset="t4", seed=4)
 
 
-def test_a_learning_rate_holds_for_both_roles_unless_one_has_its_own_beside_it(tmp_path: Path) -> None:
-    def rates(config: Config) -> tuple[float, float, float]:
-        return config.learning_rate, config.generator_learning_rate, config.discriminator_learning_rate
-
-    assert rates(Config()) == (4e-3, 2.5e-3, 4e-3)
-    assert rates(Config(learning_rate=1e-4)) == (1e-4, 1e-4, 1e-4)
-    assert rates(Config(learning_rate=1e-4, generator_learning_rate=1e-5)) == (1e-4, 1e-5, 1e-4)
-    path = written(tmp_path, "generator_learning_rate: 1e-2\ndiscriminator_learning_rate: 1e-3\n")
-    assert rates(configure(file=path)) == (4e-3, 1e-2, 1e-3)
-    assert rates(configure({"learning_rate": 5e-4}, path)) == (5e-4, 5e-4, 5e-4)
+@pytest.mark.parametrize("key", ["learning_rate", "epsilon", "eval_problems"])
+def test_two_numbers_may_be_given_as_one(tmp_path: Path, key: str) -> None:
+    assert getattr(configure({key: 1}), key) == getattr(configure(file=written(tmp_path, f"{key}: 1")), key) == (1,)
+    assert getattr(from_flags([f"--{key}", "1", "2"]), key) == getattr(configure({key: [1, 2]}), key) == (1, 2)
+    with pytest.raises(ConfigError, match=f"{key} is 1.*, 2.*, 3.*: give one number or two"):
+        configure({key: [1, 2, 3]})
 
 
 @pytest.mark.parametrize("model", [None, "some/model"])
 def test_none_asks_for_what_suits_the_player(model: str | None) -> None:
-    keys = [each.name for each in fields(Config) if "model" in each.metadata or each.metadata["follows"]]
-    assert {"prompts", "problems_per_step", "generator_learning_rate", "epsilon_high"} <= set(keys)
+    keys = [each.name for each in fields(Config) if "model" in each.metadata]
+    assert {"prompts", "problems_per_step", "learning_rate"} <= set(keys)
     assert Config(model=model, **dict.fromkeys(keys, "none")) == Config(model=model)
 
 
 def test_no_key_that_a_player_decides_is_left_open() -> None:
     for config in (Config(), Config(model="some/model")):
-        assert None not in (config.prompts, config.max_completion_length, config.generator_learning_rate)
-        assert config.epsilon_high == config.epsilon
+        assert None not in (config.prompts, config.max_completion_length, config.learning_rate)
 
 
 def test_none_stays_none_where_it_means_that_there_is_no_limit() -> None:
@@ -288,8 +283,7 @@ def test_help_shows_what_each_player_and_each_preset_gets(capsys: pytest.Capture
         from_flags(["--help"])
     text = " ".join(capsys.readouterr().out.split())
     assert "Default: 32; 8 for a model; smoke: 4; t4: 4; l4: 4; h100: 16." in text
-    assert "Default: 0.0025; learning-rate for a model." in text
-    assert "Default: epsilon." in text
+    assert "Default: 0.0025 0.004; 2e-05 for a model." in text
 
 
 def test_a_flag_may_be_written_with_underscores() -> None:
@@ -304,8 +298,8 @@ def test_a_key_that_a_file_repeats_is_named_with_its_line(tmp_path: Path) -> Non
 
 
 def test_more_problems_after_a_stage_than_before_and_after_are_refused() -> None:
-    with pytest.raises(ConfigError, match="eval_problems is 60, more than final_eval_problems, 10"):
-        Config(final_eval_problems=10)
+    with pytest.raises(ConfigError, match="eval_problems is 60, 10: what is evaluated after a stage"):
+        Config(eval_problems=(60, 10))
 
 
 @pytest.fixture
@@ -337,8 +331,6 @@ def test_a_checkpoint_names_its_run(begun: Path, monkeypatch: pytest.MonkeyPatch
         ("processes", 2),
         ("device", "auto"),
         ("sandbox_workers", 2),
-        ("sample_every", 0),
-        ("save_steps", 5),
         ("e2b_budget", 9),
     ],
 )

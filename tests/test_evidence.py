@@ -53,8 +53,8 @@ def test_without_both_ends_nothing_is_said(tmp_path: Path) -> None:
 
 
 def test_an_arm_s_settings_are_flags_and_a_switch_takes_no_value() -> None:
-    assert flags("frozen:replay=true,mask_truncated=false,train_problems=64") == (
-        *("--adversary", "frozen", "--replay", "--no-mask-truncated", "--train-problems", "64"),
+    assert flags("frozen:replay=true,thinking=off,train_problems=64") == (
+        *("--adversary", "frozen", "--replay", "--thinking", "off", "--train-problems", "64"),
     )
 
 

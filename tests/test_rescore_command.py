@@ -22,7 +22,7 @@ from tests.match.groups import group, trained
 ROOT = Path(__file__).resolve().parent.parent
 ENV = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
 PAGE = (ROOT / "docs" / "ledger.md").read_text(encoding="utf-8")
-SMOKE = ["--preset", "smoke", "--problems-per-step", "2", "--eval-problems", "1", "--final-eval-problems", "1"]
+SMOKE = ["--preset", "smoke", "--problems-per-step", "2", "--eval-problems", "1"]
 FEW = ["--num-generations", "2", "--num-suites", "1", "--num-targets", "1"]
 
 
@@ -34,7 +34,7 @@ def python(*arguments: str, folder: Path) -> str:
 
 def smoke(folder: Path, *flags: str) -> Path:
     """A run under a rule that also counts refused tests, and advantages that remember."""
-    rule = ["--rewards", "progressive", "--advantages", "running", "--oversubscribe"]
+    rule = ["--rewards", "progressive", "--advantages", "running"]
     python("-m", "selfplay.train", *SMOKE, *rule, *flags, "--output-dir", "run", folder=folder)
     return folder / "run"
 

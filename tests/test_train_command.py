@@ -23,9 +23,9 @@ from selfplay.train import main
 
 ROOT = Path(__file__).resolve().parent.parent
 ENV = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-SIZE = ["--preset", "smoke", "--problems-per-step", "2", "--eval-problems", "2", "--final-eval-problems", "2"]
+SIZE = ["--preset", "smoke", "--problems-per-step", "2", "--eval-problems", "2"]
 SMALL = [*SIZE, "--processes", "1"]
-SMALL_OF_TWO = [*SIZE, "--processes", "2", "--oversubscribe"]
+SMALL_OF_TWO = [*SIZE, "--processes", "2"]
 ONE_STAGE = ["--stages", "1"]  # three of the fifteen steps
 FIGURES = (
     *("code_correct", "code_greedy", "pass_at_4", "test_validity"),
@@ -146,8 +146,8 @@ def test_adapters_that_are_not_there_are_refused(tmp_path: Path, capsys: pytest.
             ["--n-discriminator-steps", "0", "--n-generator-steps", "0", "--k", "0"],
             "leave no step; raise one of the three",
         ),
-        (["--processes", "999"], "--oversubscribe to have it all the same"),
-        (["--eval-problems", "300"], "eval_problems is 300, more than final_eval_problems, 200"),
+        (["--processes", "999"], "more than twice as many are refused"),
+        (["--eval-problems", "300", "200"], "eval_problems is 300, 200: "),
     ],
 )
 def test_bad_input_is_named_and_nothing_is_written(
@@ -256,7 +256,7 @@ def test_a_configuration_and_keywords_at_once_are_refused() -> None:
 def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """The folder of a small run, and what it printed."""
     folder = tmp_path_factory.mktemp("train")
-    process = start(*SMALL, "--output-dir", "run", "--sample-every", "5", folder=folder)
+    process = start(*SMALL, "--output-dir", "run", folder=folder)
     out, err = process.communicate(timeout=300)
     assert process.returncode == 0, err
     return folder / "run", out
@@ -391,7 +391,7 @@ def test_a_run_begins_on_the_adapters_of_another(tmp_path: Path, run: tuple[Path
 def test_training_from_python_takes_three_lines(tmp_path: Path) -> None:
     code = (
         "import selfplay\n"
-        "small = dict(problems_per_step=2, eval_problems=2, final_eval_problems=2, processes=1)\n"
+        "small = dict(problems_per_step=2, eval_problems=2, processes=1)\n"
         "result = selfplay.train(preset='smoke', stages=5, output_dir='a', **small)\n"
         "print(result.steps, result.interrupted, list(result.evaluations))\n"
     )

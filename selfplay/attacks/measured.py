@@ -63,7 +63,7 @@ def open_box(sandbox: str) -> Box:
     from selfplay.box.opening import open_box as open_configured
     from selfplay.config import configure
 
-    return open_configured(configure({"sandbox": sandbox, "output_dir": "redteam", "e2b_sandboxes": 1}))
+    return open_configured(configure({"sandbox": sandbox, "output_dir": "redteam", "sandbox_workers": 1}))
 
 
 def environment() -> dict[str, str]:

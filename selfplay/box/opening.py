@@ -11,16 +11,14 @@ from selfplay.config import Config
 
 def open_box(config: Config) -> Box:
     """The box that `config.sandbox` names. Raises BoxUnavailable where it cannot be had."""
+    workers = None if config.sandbox_workers == "auto" else config.sandbox_workers
     if config.sandbox == "local":
-        return LocalBox(workers=config.sandbox_workers)
+        return LocalBox(workers or 1)
     from selfplay.box.e2b import E2BSettings, open_split
 
     settings = E2BSettings(
-        size=config.e2b_sandboxes,
-        lifetime=config.e2b_lifetime,
-        internet=config.e2b_internet,
+        size=workers or 4,
         budget=config.e2b_budget,
-        template=config.e2b_template,
         label=Path(config.output_dir).name,
     )
-    return open_split(settings, config.sandbox_workers, fallback=config.e2b_fallback)
+    return open_split(settings, workers or 1)

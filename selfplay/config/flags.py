@@ -11,7 +11,6 @@ from selfplay.config.knobs import hints
 from selfplay.config.layers import PRESETS, Config, configure, defaults, given_values, two_models, unknown
 from selfplay.config.values import ConfigError, shape
 
-_FIELDS = {each.name: each for each in fields(Config)}
 Own = Mapping[str, str | Mapping[str, Any]]
 ALIASES = {"sandbox_min_tier": ("--sandbox.min-tier",)}  # other spellings that a key's flag may have
 
@@ -137,15 +136,12 @@ def _options(name: str, text: str) -> dict[str, Any]:
 
 def _default(name: str) -> str:
     """What a key is unless given: for the embedded player, and where they differ for a model and in the presets."""
-    embedded, model = (_shown(name, defaults(kind)[name]) for kind in (True, False))
+    embedded, model = (_shown(defaults(kind)[name]) for kind in (True, False))
     said = [embedded] + [f"{model} for a model"] * (model != embedded)
-    return "; ".join(said + [f"{preset}: {_shown(name, own[name])}" for preset, own in PRESETS.items() if name in own])
+    return "; ".join(said + [f"{preset}: {_shown(own[name])}" for preset, own in PRESETS.items() if name in own])
 
 
-def _shown(name: str, value: object) -> str:
-    leader = _FIELDS[name].metadata["follows"]
-    if value is None and leader:
-        return leader.replace("_", "-")
+def _shown(value: object) -> str:
     if value is None or isinstance(value, bool):
         return str(value).lower()
     return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)

@@ -2,7 +2,7 @@
 
 Names follow TRL where it has one. A text says what the knob does and, where it matters, what to do when memory runs out
 or learning stalls. A knob's default is what the embedded player gets, `model` what a real model gets where that differs; for
-such a key, and one that follows another, `none` asks for that again.
+such a key `none` asks for that again.
 """
 
 from __future__ import annotations
@@ -24,22 +24,13 @@ def knob(
     above: float | None = None,
     high: float | None = None,
     model: Any = SAME,
-    follows: str = "",
     anew: bool = False,
 ) -> Any:
-    """A field with its help and range; `above` excludes its bound. None with `follows`: that key's value.
+    """A field with its help and range, of each number where there are several; `above` excludes its bound.
 
     `anew`: whether a resumed run may be given another value, because it decides nothing that the run computes.
     """
-    metadata = {
-        "group": group,
-        "help": help,
-        "low": low,
-        "above": above,
-        "high": high,
-        "follows": follows,
-        "anew": anew,
-    }
+    metadata = {"group": group, "help": help, "low": low, "above": above, "high": high, "anew": anew}
     return field(default=default, metadata=metadata | ({} if model is SAME else {"model": model}))
 
 
@@ -82,12 +73,6 @@ class Knobs:
         low=1,
         anew=True,
     )
-    oversubscribe: bool = knob(
-        False,
-        RUN,
-        "Allow more processes than this machine has cores, which is slower than as many as it has.",
-        anew=True,
-    )
     report_to: str | tuple[str, ...] | None = knob(
         None,
         RUN,
@@ -109,22 +94,18 @@ class Knobs:
         "nothing is pushed.",
         anew=True,
     )
-    hub_strategy: Literal["end", "every_save"] = knob(
-        "end", RUN, "When --push-to-hub pushes: at the end, or with every checkpoint as well.", anew=True
-    )
     ledger: Literal["full", "texts", "off"] = knob(
         "full",
         RUN,
         "What episodes.jsonl keeps of every group: full, everything; texts, all but token ids and log-probabilities; "
         "off, nothing, and the run cannot be scored again. Choose texts or off when the disk runs full.",
     )
-    sample_every: int = knob(10, RUN, "Print one episode of every so many steps; 0 prints none.", low=0, anew=True)
 
     resume: str | None = knob(
         None,
         SAVING,
         "Folder of a run, or one of its checkpoints (RUN/checkpoints/8), to go on from, with its configuration. Only where "
-        "and how fast it computes, what it shows and what it saves may be given anew. none: a new run.",
+        "and how fast it computes and where it reports may be given anew. none: a new run.",
         anew=True,
     )
     init_from: str | None = knob(
@@ -132,28 +113,6 @@ class Knobs:
         SAVING,
         "Begin a new run on adapters that are trained already: those of a run (its best checkpoint), of a checkpoint, "
         "a folder of adapters, or user/name on the hub. Rank, scale and layers are theirs. none: fresh adapters.",
-    )
-    save_steps: int | Literal["auto"] = knob(
-        "auto",
-        SAVING,
-        "Steps from checkpoint to checkpoint; there is one at each stage's end too. auto: as many as keep saving below "
-        "1 % of the time.",
-        low=1,
-        anew=True,
-    )
-    save_total_limit: int | None = knob(
-        None,
-        SAVING,
-        "Checkpoints that stay, and the best one besides. none: the last of each stage, and the newest two.",
-        low=1,
-        anew=True,
-    )
-    best_by: Literal["code_greedy", "prototype"] = knob(
-        "code_greedy",
-        SAVING,
-        "What makes a checkpoint the best: code_greedy of its evaluation, or prototype: 0.7 x mean reward of the generator "
-        "+ 0.3 x validity of its last step.",
-        anew=True,
     )
 
     model: str | None = knob(
@@ -209,12 +168,6 @@ class Knobs:
         PLAYER,
         "Conversations sampled at once. auto: what fits by the memory plan, at most 128. Halve it when memory runs out "
         "in sampling.",
-        low=1,
-    )
-    prefill_tokens: int | Literal["auto"] = knob(
-        "auto",
-        PLAYER,
-        "Tokens of prompts fed at once in sampling. auto: 8192. Halve it when memory runs out at the start of a turn.",
         low=1,
     )
     prompts: str = knob(
@@ -342,20 +295,13 @@ class Knobs:
         UPDATE,
         "Baseline of the rewards: group_std, group, running (moving average), raw (the reward itself).",
     )
-    mask_truncated: bool = knob(False, UPDATE, "Leave turns that hit the token limit out of the loss.")
-    learning_rate: float = knob(
-        4e-3,
+    learning_rate: tuple[float, ...] = knob(
+        (2.5e-3, 4e-3),
         UPDATE,
-        "Of both roles' AdamW; given, it holds for a role whose own is not given with it. Halve it when rewards rise "
-        "and then fall, double it when nothing moves.",
+        "Of AdamW: one for both roles, or the generator's and the discriminator's. Halve it when rewards rise and then "
+        "fall, double it when nothing moves.",
         low=0,
-        model=2e-5,
-    )
-    generator_learning_rate: float = knob(
-        2.5e-3, UPDATE, "The generator's own learning rate.", low=0, model=None, follows="learning_rate"
-    )
-    discriminator_learning_rate: float = knob(
-        None, UPDATE, "The discriminator's own learning rate.", low=0, follows="learning_rate"
+        model=(2e-5,),
     )
     lr_scheduler_type: Literal["linear", "constant"] = knob(
         "linear",
@@ -364,9 +310,11 @@ class Knobs:
         "much to spoil. constant leaves it.",
     )
     num_iterations: int = knob(1, UPDATE, "Updates per batch. Clipping acts only above 1.", low=1)
-    epsilon: float = knob(0.2, UPDATE, "Clip range of the probability ratio.", above=0)
-    epsilon_high: float = knob(
-        None, UPDATE, "Upper clip range. 0.28 keeps rare tokens alive (DAPO).", above=0, follows="epsilon"
+    epsilon: tuple[float, ...] = knob(
+        (0.2,),
+        UPDATE,
+        "Clip range of the probability ratio, or the ranges below and above 1: 0.2 0.28 keeps rare tokens alive (DAPO).",
+        above=0,
     )
     beta: float = knob(
         0.0,
@@ -374,7 +322,6 @@ class Knobs:
         "Weight of the KL to the untrained model. Raise it (0.01) when outputs degenerate.",
         low=0,
     )
-    max_grad_norm: float = knob(1.0, UPDATE, "Gradients are scaled down to this norm.", above=0)
     micro_batch_tokens: int = knob(
         2048,
         UPDATE,
@@ -391,7 +338,6 @@ class Knobs:
     )
 
     timeout: float = knob(2.0, JUDGE, "CPU seconds that a program may take per test.", above=0)
-    memory_mib: int = knob(1024, JUDGE, "MiB of memory that a program may take.", low=64)
     sandbox: Literal["local", "e2b"] = knob(
         "local",
         JUDGE,
@@ -406,26 +352,12 @@ class Knobs:
         "every hole in a judge is found by training. none: print the tier and start.",
         anew=True,
     )
-    sandbox_workers: int = knob(
-        1,
+    sandbox_workers: int | Literal["auto"] = knob(
+        "auto",
         JUDGE,
-        "Programs run at once, per process. More when seconds/judge dominates a step.",
+        "Programs run at once, per process: sandboxes at E2B, whose Hobby plan allows 20 in all. More when seconds/judge "
+        "dominates a step. auto: 1 on this machine, 4 at E2B.",
         low=1,
-        anew=True,
-    )
-    e2b_sandboxes: int = knob(
-        4,
-        JUDGE,
-        "E2B sandboxes at once, per process. The Hobby plan allows 20 in all.",
-        low=1,
-        anew=True,
-    )
-    e2b_lifetime: int = knob(
-        900,
-        JUDGE,
-        "Seconds after which an E2B sandbox is replaced; also what each can still cost after a crash of this machine.",
-        low=60,
-        high=86_400,
         anew=True,
     )
     e2b_budget: float | None = knob(
@@ -435,48 +367,38 @@ class Knobs:
         above=0,
         anew=True,
     )
-    e2b_internet: bool = knob(False, JUDGE, "Whether E2B sandboxes may reach the internet.", anew=True)
-    e2b_template: str | None = knob(
-        None,
-        JUDGE,
-        "E2B template with the packages that problems import. none: E2B's base template, the standard library alone.",
-        anew=True,
-    )
-    e2b_fallback: bool = knob(
-        False,
-        JUDGE,
-        "Run programs in the local sandbox, announced, while E2B fails. Mind its tier: see selfplay.doctor.",
-        anew=True,
-    )
 
     eval_split: Literal["train", "dev", "test"] = knob(
         "dev",
         EVALUATION,
         "Held-out problems that evaluations read. Choose settings on dev; read test once, for the final table.",
     )
-    eval_problems: int = knob(60, EVALUATION, "Problems evaluated after each stage.", low=1, model=10)
-    final_eval_problems: int = knob(
-        200,
+    eval_problems: tuple[int, ...] = knob(
+        (60, 200),
         EVALUATION,
-        "Problems evaluated before and after, as far as the split has them.",
+        "Problems evaluated after each stage, and before and after the run as far as the split has them; one number for "
+        "both.",
         low=1,
-        model=40,
+        model=(10, 40),
     )
-    eval_samples: int = knob(4, EVALUATION, "Programs sampled per problem; pass_at_4 needs 4.", low=4)
 
     def __post_init__(self) -> None:
         for each in fields(self):
             check_range(each, getattr(self, each.name))
         _check_stages(self.stages)
+        for name in ("learning_rate", "epsilon", "eval_problems"):
+            if not 1 <= len(getattr(self, name)) <= 2:
+                given = ", ".join(map(str, getattr(self, name)))
+                raise ConfigError(f"{name} is {given}: give one number or two")
         if self.num_suites > self.num_generations:
             raise ConfigError(
                 f"num_suites is {self.num_suites}, more than num_generations, {self.num_generations}: "
                 "a suite reads one of the group's chains; lower num_suites or raise num_generations"
             )
-        if self.eval_problems > self.final_eval_problems:
+        if self.eval_problems[0] > self.eval_problems[-1]:
             raise ConfigError(
-                f"eval_problems is {self.eval_problems}, more than final_eval_problems, {self.final_eval_problems}: "
-                "what is evaluated after a stage is evaluated before and after too; lower eval_problems"
+                f"eval_problems is {self.eval_problems[0]}, {self.eval_problems[-1]}: what is evaluated after a stage is "
+                "evaluated before and after too; lower the first or raise the second"
             )
 
     @property

@@ -28,9 +28,7 @@ PRESETS: dict[str, Values] = {
         "problems_per_step": 4,
         "num_generations": 4,
         "num_targets": 2,
-        "sample_every": 5,
-        "eval_problems": 4,
-        "final_eval_problems": 8,
+        "eval_problems": (4, 8),
     },
     # Sized by the memory plan (learning/memory.py, docs/real-models.md), not yet run on these cards.
     "t4": {
@@ -39,31 +37,25 @@ PRESETS: dict[str, Values] = {
         "num_generations": 4,
         "num_targets": 2,
         "micro_batch_tokens": 2048,
-        "sample_every": 1,
-        "eval_problems": 8,
-        "final_eval_problems": 16,
+        "eval_problems": (8, 16),
     },
     "l4": {
         "model": "Qwen/Qwen2.5-Coder-7B-Instruct",
         "problems_per_step": 4,
         "num_generations": 4,
         "num_targets": 2,
-        "sample_every": 1,
-        "eval_problems": 8,
-        "final_eval_problems": 16,
+        "eval_problems": (8, 16),
     },
     "a100": {
         "model": "Qwen/Qwen2.5-Coder-7B-Instruct",
         "micro_batch_tokens": 8192,
-        "sample_every": 1,
-        "eval_problems": 20,
+        "eval_problems": (20, 40),
     },
     "h100": {
         "model": "Qwen/Qwen2.5-Coder-14B-Instruct",
         "problems_per_step": 16,
         "micro_batch_tokens": 16384,
-        "sample_every": 1,
-        "eval_problems": 20,
+        "eval_problems": (20, 40),
     },
 }
 RENAMED = {  # the prototype's names
@@ -73,7 +65,6 @@ RENAMED = {  # the prototype's names
     "max_new_tokens": "max_completion_length",
     "K": "k",
 }
-_LEADERS = {each.name: each.metadata["follows"] for each in fields(Knobs) if each.metadata["follows"]}
 _BY_KIND = {each.name for each in fields(Knobs) if "model" in each.metadata}
 ANEW = {each.name for each in fields(Knobs) if each.metadata["anew"]}  # what a resumed run may be given
 PLUGGED = ("rewards", "problems", "sampler", "backend", "callbacks")  # keys that take references and objects
@@ -98,7 +89,7 @@ def configure(given: Mapping[str, object] | None = None, file: str | Path | None
 
 def given_values(given: Mapping[str, object], file: str | Path | None = None) -> Values:
     """What was given and no more: these values over a YAML file's, by the types of their keys."""
-    return _laid(from_yaml(Path(file)) if file else {}, checked(given))
+    return (from_yaml(Path(file)) if file else {}) | checked(given)
 
 
 def fitting_preset(gib: float) -> str | None:
@@ -108,7 +99,7 @@ def fitting_preset(gib: float) -> str | None:
 
 
 def defaults(embedded: bool) -> Values:
-    """What each key is for the embedded player, or for a model; None where it follows another key."""
+    """What each key is for the embedded player, or for a model."""
     own = {each.name: each.default for each in fields(Knobs)}
     if embedded:
         return own
@@ -121,11 +112,9 @@ def _resolved(given: Values) -> Values:
     preset = given.get("preset")
     if preset is not None and preset not in PRESETS:
         raise UnknownName("preset", preset, PRESETS)
-    chosen = _laid(PRESETS.get(preset or "", {}), given)
-    chosen = {name: value for name, value in chosen.items() if value is not None or not _open(name)}
-    values = _laid(defaults(chosen.get("model") is None), chosen)
-    followed = {name: values[leader] for name, leader in _LEADERS.items() if values.get(name) is None}
-    return _settled(values | followed)
+    chosen = PRESETS.get(preset or "", {}) | given
+    chosen = {name: value for name, value in chosen.items() if value is not None or name not in _BY_KIND}
+    return _settled(defaults(chosen.get("model") is None) | chosen)
 
 
 def _resumed(given: Values) -> Values:
@@ -154,20 +143,6 @@ def run_folder(path: str) -> Path:
     return Path(os.path.normpath(folder / "../..")) if folder.absolute().parent.name == CHECKPOINTS else folder
 
 
-def _laid(*layers: Values) -> Values:
-    """Later layers over earlier ones. A key that others follow takes with it what an earlier layer said of those."""
-    values: Values = {}
-    for layer in layers:
-        stale = {name for name, leader in _LEADERS.items() if leader in layer}
-        values = {name: value for name, value in values.items() if name not in stale} | layer
-    return values
-
-
-def _open(name: str) -> bool:
-    """Whether `none` asks for what suits the kind of model, or for another key's value."""
-    return name in _LEADERS or name in _BY_KIND
-
-
 def checked(given: Mapping[str, object]) -> Values:
     """The values by the types of their keys."""
     strangers = [name for name in given if name not in hints()]
@@ -190,7 +165,7 @@ def _in_words(name: str, value: object) -> object:
 def _value(name: str, value: object) -> Any:
     if name in PLUGGED and plugins.is_reference(value):
         return value
-    return None if _open(name) and is_nothing(value) else read(name, value, hints()[name])
+    return None if name in _BY_KIND and is_nothing(value) else read(name, value, hints()[name])
 
 
 def unknown(

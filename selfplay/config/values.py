@@ -22,7 +22,7 @@ _WORDS: Mapping[Any, str] = {
     bool: "true or false",
     NoneType: "none",
 }
-_MANY: Mapping[Any, str] = {int: "whole numbers", str: "names"}
+_MANY: Mapping[Any, str] = {int: "whole numbers", float: "numbers", str: "names"}
 _SHORT: Mapping[Any, str] = {int: "N", float: "X", str: "NAME", bool: "true|false"}
 
 
@@ -72,6 +72,9 @@ def _word(part: Any) -> str:
 
 def check_range(field: Field[Any], value: object) -> None:
     """Raises ConfigError where a number lies outside `low`..`high` or not `above` its bound."""
+    if isinstance(value, tuple):
+        for each in value:
+            check_range(field, each)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return
     low, above, high = (field.metadata[bound] for bound in ("low", "above", "high"))
@@ -80,7 +83,7 @@ def check_range(field: Field[Any], value: object) -> None:
     outside = (low is not None and value < low) or (above is not None and value <= above)
     if not math.isfinite(value) or outside or (high is not None and value > high):
         wanted = " and ".join(limits) or "finite"
-        default = field.metadata["follows"] if field.default is None else field.default
+        default = " ".join(map(str, field.default)) if isinstance(field.default, tuple) else field.default
         raise ConfigError(f"{field.name} is {value}: it must be {wanted}; the default is {default}")
 
 

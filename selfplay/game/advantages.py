@@ -95,13 +95,10 @@ def advantages(
     return Advantages(values, tuple(any(map(any, group)) for group in values), running)
 
 
-def on_turns(turns: Iterable[tuple[int, bool]], stages: Sequence[int], values: Values, mask_truncated: bool) -> Values:
-    """An episode's advantages at the trained `stages` laid on all its turns, each given as (stage, truncated).
-
-    None for a turn that is not trained, and with `mask_truncated` for one that the token limit ended.
-    """
+def on_turns(turns: Iterable[int], stages: Sequence[int], values: Values) -> Values:
+    """An episode's advantages at the trained `stages` laid on all its turns, each given by its stage; None for the others."""
     by_stage = dict(zip(stages, values, strict=True))
-    return tuple(None if mask_truncated and truncated else by_stage.get(stage) for stage, truncated in turns)
+    return tuple(map(by_stage.get, turns))
 
 
 def _known(cell: Values) -> list[float]:

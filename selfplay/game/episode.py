@@ -81,9 +81,9 @@ class Conversation:
         return tuple(self.turns[a:b] for a, b in pairwise([*starts, len(self.turns)]))
 
     @property
-    def cuts(self) -> tuple[tuple[int, bool], ...]:
-        """Each turn's stage, and whether the token limit ended it."""
-        return tuple((turn.stage, turn.truncated) for turn in self.turns)
+    def stages(self) -> tuple[int, ...]:
+        """Of its turns."""
+        return tuple(turn.stage for turn in self.turns)
 
     def then(self, turn: Turn) -> Conversation:
         """With one more turn."""

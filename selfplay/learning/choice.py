@@ -116,7 +116,7 @@ def choose(config: Config, machine: Machine, shape: ModelShape | None, thinks: b
         planned,
         longest,
         ROWS if config.generation_rows == "auto" else config.generation_rows,
-        PREFILL if config.prefill_tokens == "auto" else config.prefill_tokens,
+        PREFILL,
         {
             "backend": because,
             "precision": precise,

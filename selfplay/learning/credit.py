@@ -42,8 +42,7 @@ def credit(
     mine = slice(first, first + len(matches))
     informative = made.informative[mine]
     trained = tuple(
-        match.with_advantages(role, stages, own, config.mask_truncated)
-        for match, own in zip(matches, made.values[mine], strict=True)
+        match.with_advantages(role, stages, own) for match, own in zip(matches, made.values[mine], strict=True)
     )
     samples = tuple(
         sample

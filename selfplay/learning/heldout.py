@@ -104,11 +104,11 @@ def _entrant(run: Run) -> Entrant:
 
 def _evaluator(run: Run, problems: Sequence[Problem]) -> Evaluator:
     """Of this rank's share of the problems."""
-    return Evaluator(run.judge, run.bank, problems[run.ranks.rank :: run.ranks.size], run.config.eval_samples)
+    return Evaluator(run.judge, run.bank, problems[run.ranks.rank :: run.ranks.size])
 
 
 def _held_out(run: Run, when: str) -> list[Problem]:
     """The held-out problems: all before and after, the first few in between."""
     config = run.config
-    count = config.final_eval_problems if when in ("before", "after") else config.eval_problems
+    count = config.eval_problems[-1 if when in ("before", "after") else 0]
     return list(run.problems[config.eval_split][:count])

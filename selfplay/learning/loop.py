@@ -43,6 +43,7 @@ from selfplay.run.reading import open_ledger, read_config
 from selfplay.run.recorders import Recorder
 
 SCHEMA = 1
+SAMPLE_EVERY = 10  # steps from one episode that is shown to the next
 MAX_SKIPPED = 3  # updates in a row whose gradient is not finite, after which a run ends
 Held = Callable[[], AbstractContextManager[None]]  # around what is brought to its end before a signal is raised
 
@@ -232,6 +233,6 @@ def _record(
     if run.ranks.first:
         run.recorder.step(metrics)
         run.recorder.episodes(lines)
-        if run.config.sample_every and step.index % run.config.sample_every == 0 and matches:
+        if step.index % SAMPLE_EVERY == 0 and matches:
             run.recorder.sample(sample_text(matches[0]))
     return metrics

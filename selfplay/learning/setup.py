@@ -139,8 +139,8 @@ def open_player(config: Config, told: Listener = NOBODY) -> Policy:
         rank=config.lora_rank,
         alpha=config.lora_alpha,
         targets=config.lora_target_modules,
-        learning_rate=config.generator_learning_rate,
-        discriminator_learning_rate=config.discriminator_learning_rate,
+        learning_rate=config.learning_rate[0],
+        discriminator_learning_rate=config.learning_rate[-1],
         backend=choice.backend,
         sampler=choice.sampler,
         four_bit=choice.four_bit,
@@ -163,11 +163,11 @@ def open_judge(config: Config) -> Judge:
     """Raises BoxUnavailable where the configured sandbox cannot be had, TierTooLow where it confines too little."""
     box = open_box(config)
     try:
-        require_tier(box, config.sandbox_min_tier, config.e2b_fallback)
+        require_tier(box, config.sandbox_min_tier)
     except TierTooLow:
         box.close()
         raise
-    return Judge(box, Limits(config.timeout, config.memory_mib))
+    return Judge(box, Limits(config.timeout))
 
 
 def table(config: Config) -> Table:
@@ -180,12 +180,11 @@ def table(config: Config) -> Table:
 def update_settings(config: Config) -> UpdateSettings:
     bound = {} if config.logprob_gap_limit is None else {"logprob_gap_bound": config.logprob_gap_limit}
     return UpdateSettings(
-        epsilon=config.epsilon,
-        epsilon_high=config.epsilon_high,
+        epsilon=config.epsilon[0],
+        epsilon_high=config.epsilon[-1],
         beta=config.beta,
         num_iterations=config.num_iterations,
         temperature=config.temperature,
-        max_grad_norm=config.max_grad_norm,
         micro_batch_tokens=config.micro_batch_tokens,
         **bound,
     )

@@ -34,12 +34,16 @@ from selfplay.learning.policy import Policy
 from selfplay.match.ledger import chain_from_json, chain_to_json
 from selfplay.match.livebank import Bank, suite_from_json
 from selfplay.run.bankfile import bank_lines, read_bank
-from selfplay.run.checkpoints import About
+from selfplay.run.checkpoints import GREEDY, PROTOTYPE, About
 from selfplay.run.folder import BANK, versions
 
 SCHEMA = 1
 TENSORS, JSON = "tensors.pt", "state.json"
-GREEDY, PROTOTYPE = "code_greedy", "prototype"  # what a best checkpoint can be chosen by
+OF_LAST_STEP = {  # what a manifest tells of the last step, and which of its metrics that is
+    "generator_reward": "reward/generator",
+    "discriminator_reward": "reward/discriminator",
+    "test_validity": "validity",
+}
 
 
 @dataclass(slots=True)
@@ -67,6 +71,7 @@ class State:
     skipped: Mapping[Role, int] = field(default_factory=dict)
     micro_batch_tokens: int = 0
     scores: Mapping[str, float | None] = field(default_factory=dict)
+    metrics: Mapping[str, float | None] = field(default_factory=dict)
     bank: Bank = field(default_factory=dict)
     begun: bool = False
     _moves: Mapping[Role, int] = field(default_factory=dict)  # of the policy when the last step was done
@@ -113,6 +118,7 @@ class State:
             self.bank = {**self.bank, **own}
         self.paid |= any(metrics.get(f"reward/{role}") for role in ROLES)
         self.scores = {PROTOTYPE: prototype_score(metrics)}
+        self.metrics = {name: metrics.get(figure) for name, figure in OF_LAST_STEP.items()}
         self._moves = dict(self.policy.moves)
 
     def evaluated(self, records: Mapping[str, Mapping[str, Any]], measured: Sequence[Measured]) -> None:
@@ -131,7 +137,7 @@ class State:
         stage = self.last.stage if self.last else 0
         evaluated = bool(self.last and self.last.ends_stage and not self.due)
         return About(
-            self.done, len(self.plan), stage, evaluated, self.finished, self.scores, self.config.best_by, dict(records)
+            self.done, len(self.plan), stage, evaluated, self.finished, self.scores, dict(records), self.metrics
         )
 
     def save(self, folder: Path) -> None:
@@ -162,6 +168,7 @@ class State:
         self.drift = Drift(told["drift_stage"], tensors["anchor"])
         self.done, self.paid, self.skipped, self.begun = told["done"], told["paid"], told["skipped"], True
         self.micro_batch_tokens, self.scores = told["micro_batch_tokens"], told["scores"]
+        self.metrics = told.get("metrics", {})
         held = read_bank(folder / BANK) if (folder / BANK).exists() else []
         self.bank = {suite["id"]: suite_from_json(suite) for suite in held}
         means = {(role, stage): mean for role, stage, mean in told["running"]["means"]}
@@ -189,6 +196,7 @@ class State:
             "skipped": dict(self.skipped),
             "micro_batch_tokens": self.micro_batch_tokens,
             "scores": dict(self.scores),
+            "metrics": dict(self.metrics),
         }
 
 

@@ -182,12 +182,10 @@ class Match:
             for suite in self.suites
         ]
 
-    def with_advantages(
-        self, role: Role, stages: Sequence[int], values: Sequence[Values], mask_truncated: bool
-    ) -> Match:
+    def with_advantages(self, role: Role, stages: Sequence[int], values: Sequence[Values]) -> Match:
         """With an advantage on each trained turn of `role`, None on every other; `values` by episode and trained turn."""
         trained = [
-            replace(episode, advantages=on_turns(episode.conversation.cuts, stages, own, mask_truncated))
+            replace(episode, advantages=on_turns(episode.conversation.stages, stages, own))
             for episode, own in zip(self.episodes(role), values, strict=True)
         ]
         return replace(self, **{"chains" if role == "generator" else "suites": tuple(trained)})

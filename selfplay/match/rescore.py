@@ -151,11 +151,11 @@ def rescore(
 @dataclass(frozen=True, slots=True)
 class _Judged:
     """What a step keeps of a match: by role the rewards of the trained turns under both rules, what was trained, and turns
-    as (stage, truncated). `off`: rewards, of `rewards`, that the run's own rule does not give again."""
+    by their stages. `off`: rewards, of `rewards`, that the run's own rule does not give again."""
 
     recorded: Mapping[Role, list[Values]]
     again: Mapping[Role, list[Values]]
-    trained: Mapping[Role, list[tuple[Values, tuple[tuple[int, bool], ...]]]]
+    trained: Mapping[Role, list[tuple[Values, tuple[int, ...]]]]
     rewards: int
     off: int
     found: Sequence[Disagreement]
@@ -192,7 +192,7 @@ class _Tally:
         return _Judged(
             {role: match.rewards(role, stages) for role in roles},
             {role: again.rewards(role, stages) for role in roles},
-            {role: [(each.advantages, each.conversation.cuts) for each in match.episodes(role)] for role in roles},
+            {role: [(each.advantages, each.conversation.stages) for each in match.episodes(role)] for role in roles},
             len(pairs),
             sum(one != two for one, two in pairs),
             [each for role in roles for each in self._disagreements(line, match, again, role, stages)],
@@ -228,7 +228,7 @@ class _Tally:
         """Counts the recorded advantages that are not those computed again."""
         for each, episodes in zip(judged, values, strict=True):
             for (recorded, turns), own in zip(each.trained[role], episodes, strict=True):
-                again = on_turns(turns, stages, own, self.config.mask_truncated)
+                again = on_turns(turns, stages, own)
                 self.compared += len(again)
                 self.differing += sum(a != b for a, b in zip(again, recorded, strict=True)) if recorded else len(again)
 

@@ -132,8 +132,8 @@ RULES = (
     Rule(
         "adapter does not move",
         _still,
-        "Look at --learning-rate and each role's own; where the gradient is 0, at --lora-target-modules and --mask-truncated: "
-        "the tokens that earned something carry none.",
+        "Look at --learning-rate; where the gradient is 0, at --lora-target-modules: the tokens that earned something carry "
+        "none.",
     ),
     Rule(
         "update skipped",
@@ -149,24 +149,24 @@ RULES = (
     Rule(
         "entropy collapse",
         _entropy,
-        "Halve --learning-rate, raise --temperature, set --epsilon-high 0.28, or hold it to the base with --beta 0.01.",
+        "Halve --learning-rate, raise --temperature, set --epsilon 0.2 0.28, or hold it to the base with --beta 0.01.",
     ),
     Rule(
         "truncated turns",
         _truncated,
-        "Raise --max-completion-length (thinking models need about 4096), or set --mask-truncated.",
+        "Raise --max-completion-length; thinking models need about 4096.",
         by_role=False,
     ),
     Rule(
         "validity collapse",
         _validity,
-        "Kills pay more than right tests. Raise --validity-weight, or halve --discriminator-learning-rate.",
+        "Kills pay more than right tests. Raise --validity-weight, or halve the discriminator's --learning-rate.",
         by_role=False,
     ),
     Rule(
         "distinct tests collapse",
         _distinct,
-        "The discriminator repeats itself. Raise --temperature, or halve --discriminator-learning-rate.",
+        "The discriminator repeats itself. Raise --temperature, or halve the discriminator's --learning-rate.",
         by_role=False,
     ),
     Rule(

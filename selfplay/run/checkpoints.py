@@ -32,6 +32,7 @@ FOLDER, MANIFEST = CHECKPOINTS, "manifest.json"
 _PARTIAL, _OLD = ".partial", ".old"
 _NAME = re.compile(r"(\d+)(\.old)?")
 _BLOCK = 1 << 20
+GREEDY, PROTOTYPE = "code_greedy", "prototype"  # ways of choosing the best
 
 Say = Callable[[str], None]
 
@@ -45,7 +46,8 @@ class About:
     """What a checkpoint is of: the weights after `step` of `steps` steps, the last of them at `stage`.
 
     `evaluated`: whether the evaluation of these weights is in it, which makes it the last of its stage. `finished`: whether
-    the run was done. `scores`: by way of choosing the best (`best_by`), None where these weights have none.
+    the run was done. `scores`: by way of choosing the best (`GREEDY`, `PROTOTYPE`), None where these weights have none.
+    `metrics`: the mean rewards and the validity of its last step. `records`: sizes of the run's files that it belongs to.
     """
 
     step: int
@@ -54,8 +56,8 @@ class About:
     evaluated: bool = False
     finished: bool = False
     scores: Mapping[str, float | None] = field(default_factory=dict)
-    best_by: str = "code_greedy"
     records: Mapping[str, int] = field(default_factory=dict)
+    metrics: Mapping[str, float | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +77,8 @@ class Checkpoint:
     def size(self) -> int:
         return sum(size for size, _ in self.files.values())
 
-    def score(self, by: str | None = None) -> float | None:
-        return self.about.scores.get(by or self.about.best_by)
+    def score(self, by: str = GREEDY) -> float | None:
+        return self.about.scores.get(by)
 
     def check(self) -> None:
         """Reads every file. Raises CheckpointError that names the first which is missing, cut off or changed."""
@@ -126,16 +128,16 @@ def read(path: Path) -> Checkpoint:
     """The checkpoint in a folder, by its manifest alone. Raises CheckpointError."""
     try:
         held = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
-        about = About(**{each.name: held[each.name] for each in fields(About)})
+        about = About(**{each.name: held[each.name] for each in fields(About) if each.name in held})
         return Checkpoint(path, about, held["time"], {name: (size, sha) for name, (size, sha) in held["files"].items()})
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CheckpointError(f"checkpoint {path} is torn: its {MANIFEST} cannot be read ({error})") from error
 
 
-def listed(run: Path, say: Say = lambda text: None) -> list[Checkpoint]:
+def listed(run: str | Path, say: Say = lambda text: None) -> list[Checkpoint]:
     """Those of a run with a readable manifest, by step. `say` is told of the others."""
     found: dict[int, Checkpoint] = {}
-    for path in _folders(run):
+    for path in _folders(Path(run)):
         try:
             made = read(path)
         except CheckpointError as error:
@@ -145,27 +147,24 @@ def listed(run: Path, say: Say = lambda text: None) -> list[Checkpoint]:
     return [found[step] for step in sorted(found)]
 
 
-def latest(run: Path, say: Say = lambda text: None, resumable: bool = False) -> Checkpoint | None:
+def latest(run: str | Path, say: Say = lambda text: None, resumable: bool = False) -> Checkpoint | None:
     """The newest that is whole. `say` is told of each newer one that is not; None where there is none at all.
 
     `resumable`: and whose records are all there. Raises CheckpointError where there are some, and none of them will do.
     """
-    return _whole(run, list(reversed(listed(run, say))), say, "the one before is taken", resumable)
+    return _whole(Path(run), list(reversed(listed(run, say))), say, "the one before is taken", resumable)
 
 
-def best(run: Path, by: str | None = None, say: Say = lambda text: None) -> Checkpoint | None:
+def best(run: str | Path, by: str = GREEDY, say: Say = lambda text: None) -> Checkpoint | None:
     """The one of the highest score that is whole, the later of equal ones; the newest where none has a score.
 
-    `by`: `code_greedy` or `prototype`; None: what the run's newest checkpoint names. Raises as `latest` does.
+    `by`: `GREEDY` or `PROTOTYPE`. Raises as `latest` does.
     """
-    found = listed(run, say)
-    if not found:
-        return latest(run, say)
-    chosen = by or found[-1].about.best_by
-    return _whole(run, sorted(found, key=lambda each: _rank(each, chosen), reverse=True), say, "the next best is taken")
+    order = sorted(listed(run, say), key=lambda each: _rank(each, by), reverse=True)
+    return _whole(Path(run), order, say, "the next best is taken")
 
 
-def find(run: Path, step: int) -> Checkpoint:
+def find(run: str | Path, step: int) -> Checkpoint:
     """The checkpoint after `step` steps, whole. Raises CheckpointError."""
     by_step = {each.step: each for each in listed(run)}
     if step not in by_step:
@@ -189,13 +188,11 @@ def to_resume(path: str | Path, say: Say = lambda text: None) -> Checkpoint | No
     return made
 
 
-def keep(run: Path, limit: int | None, by: str) -> None:
-    """Removes all but the best and the last `limit`; without a limit all but the last of each stage and the newest two."""
+def keep(run: Path) -> None:
+    """Removes all but the last of each stage, the newest two, and the best in either way."""
     found = listed(run)
-    if not found:
-        return
-    last = found[-limit:] if limit else [each for each in found if each.about.evaluated] + found[-2:]
-    stays = {each.step for each in last} | {max(found, key=lambda each: _rank(each, by)).step}
+    stays = {each.step for each in found if each.about.evaluated} | {each.step for each in found[-2:]}
+    stays |= {max(found, key=lambda each: _rank(each, by)).step for by in (GREEDY, PROTOTYPE) if found}
     for each in found:
         if each.step not in stays:
             _remove(each.path)

@@ -40,7 +40,7 @@ SCHEMA = 1
 CONFIG, METRICS, EPISODES, ADAPTERS = RUN_FILE, "metrics.jsonl", "episodes.jsonl", "adapters"
 BANK = "bank.jsonl"
 RECORDS = (METRICS, EPISODES)
-PACE = 100  # `--save-steps auto` computes so many times as long as its last checkpoint took before the next
+PACE = 100  # so many times as long as the last checkpoint took pass before the next: saving stays below 1 % of the time
 _PACKAGES = ("torch", "transformers", "peft", "tokenizers")
 
 
@@ -97,7 +97,7 @@ class RunFolder(Recorder):
     def checkpoint(self, state: Resumable, must: bool = False) -> None:
         """Writes a checkpoint where one is due, or `must` be, and removes what is in excess."""
         about = state.about({})
-        if about == self._kept or not (must or self._due(about.step)):
+        if about == self._kept or not (must or self._due()):
             return
         self._append(METRICS, self._waiting)
         self._waiting = []
@@ -106,7 +106,7 @@ class RunFolder(Recorder):
             about = state.about({name: synced(self.path / name) for name in RECORDS})
             made = checkpoints.write(self.path, about, state.save)
             self._show_bank(made.path)
-            checkpoints.keep(self.path, self.config.save_total_limit, self.config.best_by)
+            checkpoints.keep(self.path)
         except disk_errors() as error:
             raise _trouble(self.path / checkpoints.FOLDER / str(about.step), error) from error
         self._kept, self._kept_at = state.about({}), time.perf_counter()
@@ -133,10 +133,8 @@ class RunFolder(Recorder):
         else:
             place.unlink(missing_ok=True)
 
-    def _due(self, step: int) -> bool:
-        if self.config.save_steps == "auto":
-            return time.perf_counter() - self._kept_at >= PACE * self._cost
-        return step % self.config.save_steps == 0
+    def _due(self) -> bool:
+        return time.perf_counter() - self._kept_at >= PACE * self._cost
 
     def _append(self, name: str, records: Iterable[Mapping[str, Any]]) -> None:
         self._begin()

@@ -45,7 +45,7 @@ METRICS: Mapping[str, Mapping[str, str]] = {
         "frozen_kl": "mean over tokens of the prefixes of k3(now, when the stage began), in nats",
     },
     "learning/update.py": {
-        "loss": "in the first update, mean over tokens of -min(r A, clip(r, 1 - `epsilon`, 1 + `epsilon_high`) A), "
+        "loss": "in the first update, mean over tokens of -min(r A, clip(r, 1 - `epsilon`, 1 + `epsilon`) A), "
         "plus `beta` k3(now, base)",
         "clip_share": "tokens where the clip decides / tokens, over all updates on the batch",
         "ratio_max": "largest r: a token's probability now / before the first update",
@@ -64,7 +64,7 @@ FIGURES: Mapping[str, Mapping[str, str]] = {
     "learning/heldout.py": {
         "when, split, problems, tier, seconds, by_problem": "when, on what, in which sandbox, how long; each problem's results",
         "change": "at the end: each figure minus `before`, paired over problems",
-        "code_correct": "right programs / programs sampled (`eval_samples`, 4); right: passes every baseline and hidden test",
+        "code_correct": "right programs / programs sampled (4); right: passes every baseline and hidden test",
         "code_greedy": "problems whose program at temperature 0 is right / problems",
         "pass_at_4": "mean of 1 - C(n - c, 4) / C(n, 4), c of n right: the chance that one of four is",
         "test_validity": "admitted cases / tests written, a suite for each problem, which reads a recorded chain",

@@ -26,7 +26,7 @@ def measure(config: Config, split: str) -> dict[str, Estimate]:
     judge = open_judge(config)
     try:
         entrant = Source(EMBEDDED).open(config)
-        evaluator = Evaluator(judge, MutantBank(), open_problems(config, judge)[split], config.eval_samples)
+        evaluator = Evaluator(judge, MutantBank(), open_problems(config, judge)[split])
         matches = evaluator.measure(entrant, evaluator.opponent(entrant))
     finally:
         judge.close()

@@ -629,7 +629,7 @@ def test_a_missing_key_is_never_fallen_back_from(monkeypatch: pytest.MonkeyPatch
 
 
 def test_flags_open_the_cloud_for_programs_and_this_machine_for_references(server: E2BServer) -> None:
-    flags = ["--sandbox", "e2b", "--e2b-sandboxes", "3", "--e2b-budget", "none", "--output-dir", "runs/mine"]
+    flags = ["--sandbox", "e2b", "--sandbox-workers", "3", "--e2b-budget", "none", "--output-dir", "runs/mine"]
     box = open_box_of(from_flags(flags))
     try:
         assert isinstance(box, SplitBox)

@@ -157,9 +157,7 @@ def test_a_chains_advantage_stands_on_each_of_its_trained_turns(groups: list[lis
 
 
 def test_advantages_lie_on_the_trained_turns_alone():
-    turns = ((3, False), (4, False), (5, True))
-    assert on_turns(turns, (4, 5), (0.5, -0.5), mask_truncated=False) == (None, 0.5, -0.5)
-    assert on_turns(turns, (4, 5), (0.5, -0.5), mask_truncated=True) == (None, 0.5, None)
+    assert on_turns((3, 4, 5), (4, 5), (0.5, -0.5)) == (None, 0.5, -0.5)
 
 
 @given(EIGHTHS, st.sampled_from(ADVANTAGES))

@@ -101,10 +101,8 @@ def test_an_episode_lost_to_infrastructure_leaves_the_baseline_too() -> None:
     assert [sample.spans[0].advantage for sample in credit.samples] == [0.5, -0.5]
 
 
-@pytest.mark.parametrize(("masked", "samples"), [(False, 2), (True, 0)])
-def test_truncated_turns_are_scored_unless_masked(masked: bool, samples: int) -> None:
-    config = Config(advantages="group", mask_truncated=masked)
-    assert len(credited(scored((1.0, 0.0), (), truncated=True), "generator", config=config).samples) == samples
+def test_truncated_turns_are_scored() -> None:
+    assert len(credited(scored((1.0, 0.0), (), truncated=True), "generator").samples) == 2
 
 
 class TwoRanks(Ranks):

@@ -37,10 +37,8 @@ SMALL = {
     "num_generations": 2,
     "num_suites": 1,
     "num_targets": 1,
-    "eval_problems": 1,
-    "final_eval_problems": 2,
+    "eval_problems": (1, 2),
     "processes": 1,
-    "sample_every": 1,
 }
 
 

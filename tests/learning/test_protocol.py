@@ -39,9 +39,7 @@ SMALL = {
     "num_generations": 2,
     "num_suites": 1,
     "num_targets": 1,
-    "eval_problems": 1,
-    "final_eval_problems": 2,
-    "sample_every": 0,
+    "eval_problems": (1, 2),
 }
 
 

@@ -32,7 +32,7 @@ FAILED = 3
 
 
 def small(folder: Path) -> Config:
-    return configure(SMALL | {"stages": "4,5", "sample_every": 0, "advantages": "running", "output_dir": str(folder)})
+    return configure(SMALL | {"stages": "4,5", "advantages": "running", "output_dir": str(folder)})
 
 
 def replaying(folder: Path) -> Config:
@@ -177,7 +177,7 @@ def test_a_folder_that_is_removed_ends_a_run_in_words_and_the_weights_are_saved(
 
 def test_an_error_between_steps_leaves_a_checkpoint(tmp_path: Path) -> None:
     folder = tmp_path / "cut"
-    config = replace(small(folder), save_steps=100)
+    config = small(folder)
 
     class Failing(RunFolder):
         """A judge's failure in the second step, where a checkpoint is due after a hundred."""

@@ -184,7 +184,7 @@ def test_in_four_bit_own_and_generate_draw_the_same_turns(play: Callable[..., An
 def test_a_run_goes_from_start_to_end(wide_model: Path, tmp_path: Path) -> None:
     words = f"""--model {wide_model} --output-dir {tmp_path}/run --device cpu --backend unsloth --preset smoke --prompts compact
         --stages 5 --problems-per-step 1 --num-generations 2 --num-suites 1 --num-targets 1 --max-completion-length 8
-        --eval-problems 1 --final-eval-problems 1 --problems procedural""".split()
+        --eval-problems 1 --problems procedural""".split()
     ran = subprocess.run([sys.executable, "-m", "selfplay.train", *words], cwd=ROOT, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stdout[-2000:] + ran.stderr[-3000:]
     assert "without a CUDA GPU it accelerates nothing" in ran.stdout

@@ -96,7 +96,7 @@ def trained(matches: Sequence[Match], **knobs: Any) -> list[tuple[int, Match]]:
             rewards = [match.rewards(role, stages) for match in scored]
             made = advantages(config.advantages, rewards, role, stages, running)
             pairs, running = zip(scored, made.values, strict=True), made.running
-            scored = [match.with_advantages(role, stages, values, config.mask_truncated) for match, values in pairs]
+            scored = [match.with_advantages(role, stages, values) for match, values in pairs]
         for match in scored:
             line += 1
             lines.append((line, match))

@@ -48,7 +48,7 @@ def names(run: Path) -> list[str]:
 def test_a_checkpoint_is_found_as_it_was_written(tmp_path: Path) -> None:
     written = made(tmp_path, 8, 0.5)
     assert listed(tmp_path) == [written]
-    assert latest(tmp_path) == best(tmp_path) == find(tmp_path, 8) == written
+    assert latest(tmp_path) == best(str(tmp_path)) == find(str(tmp_path), 8) == written
     assert (written.step, written.score(), written.size) == (8, 0.5, len("weights") + len("{}"))
 
 
@@ -166,18 +166,11 @@ def test_a_run_folder_that_is_gone_is_not_made_again(tmp_path: Path) -> None:
     assert not (tmp_path / "gone").exists()
 
 
-def test_the_last_few_and_the_best_stay(tmp_path: Path) -> None:
-    for step, score in enumerate((0.1, 0.9, 0.2, None, 0.3, None), 1):
-        made(tmp_path, step, score)
-    keep(tmp_path, 2, "code_greedy")
-    assert names(tmp_path) == ["2", "5", "6"]
-
-
-def test_without_a_limit_the_last_of_each_stage_and_the_newest_two_stay(tmp_path: Path) -> None:
+def test_the_last_of_each_stage_the_newest_two_and_the_best_in_either_way_stay(tmp_path: Path) -> None:
     for step, score in enumerate((None, 0.2, None, 0.1, None, None, None), 1):
-        made(tmp_path, step, score)
-    keep(tmp_path, None, "code_greedy")
-    assert names(tmp_path) == ["2", "4", "6", "7"]
+        made(tmp_path, step, score, prototype=step == 3)
+    keep(tmp_path)
+    assert names(tmp_path) == ["2", "3", "4", "6", "7"]
 
 
 def test_what_came_after_a_step_can_be_dropped(tmp_path: Path) -> None:
@@ -210,7 +203,7 @@ def killed_at(run: Path, call: int) -> bool:
 
         sys.addaudithook(watch)
         made(run, 8, text="eight again")
-        keep(run, 1, "code_greedy")
+        keep(run)
         os._exit(0)
     return os.waitpid(child, 0)[1] == signal.SIGKILL
 
@@ -222,6 +215,7 @@ def test_a_kill_at_any_moment_leaves_a_whole_one_of_the_newest_step(tmp_path: Pa
         call += 1
         run = tmp_path / str(call)
         run.mkdir()
+        made(run, 2)
         made(run, 4)
         made(run, 8, text="eight")
         killed = killed_at(run, call)
@@ -232,7 +226,7 @@ def test_a_kill_at_any_moment_leaves_a_whole_one_of_the_newest_step(tmp_path: Pa
         made(run, 9)
         assert [each.step for each in listed(run)][-2:] == [8, 9]
     assert call > 20
-    assert names(run) == ["8", "9"]
+    assert names(run) == ["4", "8", "9"]
 
 
 def test_a_listing_needs_no_torch() -> None:

@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -251,13 +250,6 @@ def test_what_was_recorded_after_a_checkpoint_is_taken_back(config: Config) -> N
     assert [line["problem"] for line in lines(config, "episodes.jsonl")] == ["a"]
 
 
-def test_checkpoints_are_due_every_so_many_steps_and_where_there_must_be_one(config: Config) -> None:
-    folder = begun(replace(config, save_steps=3, save_total_limit=100))
-    for step in range(1, 9):
-        folder.checkpoint(State(step), must=step == 4)
-    assert kept(config) == [3, 4, 6]
-
-
 def test_the_same_state_is_not_kept_twice(config: Config) -> None:
     folder = begun(config)
     folder.checkpoint(State(1), must=True)
@@ -266,12 +258,12 @@ def test_the_same_state_is_not_kept_twice(config: Config) -> None:
     assert os.stat(Path(config.output_dir) / "checkpoints" / "1").st_ino == before
 
 
-def test_by_default_the_next_checkpoint_waits_a_hundred_times_as_long_as_the_last_one_took(
+def test_the_next_checkpoint_waits_a_hundred_times_as_long_as_the_last_one_took(
     config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = iter([0.0, 1.0, 10.0, 10.5, 60.0, 60.6, 70.0, 70.5])  # made; due, begun and done; due; due, begun and done
     monkeypatch.setattr(run_folder.time, "perf_counter", lambda: next(clock))
-    folder = begun(replace(config, save_total_limit=100))
+    folder = begun(config)
     for step in (1, 2, 3):
         folder.checkpoint(State(step))
     assert kept(config) == [1, 3]

@@ -1,8 +1,7 @@
-"""Pushing while a run goes on: `--push-to-hub user/name`, at its end or with each checkpoint as well.
+"""Pushing at the end of a run: `--push-to-hub user/name`.
 
-A recorder. What is pushed is copied at once and sent by a thread; while one push is under way, checkpoints that come
-meanwhile are passed over, since the next push holds what they held. At the end the last one is waited for. A push that fails is
-said, with the command that repeats it, and stops nothing.
+A recorder. What is pushed is copied at once and sent by a thread, which is waited for. A push that fails is said, with the
+command that repeats it, and stops nothing.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from selfplay.config import Config
 from selfplay.errors import SelfplayError
@@ -32,7 +31,7 @@ class Pushing(Recorder):
 
         assert config.push_to_hub
         self.repo, self.run = config.push_to_hub, Path(config.output_dir)
-        self._each, self._say, self._api = config.hub_strategy == "every_save", say, api
+        self._say, self._api = say, api
         self._thread: threading.Thread | None = None
         self._pushed: Path | None = None
         check(self.repo, api)
@@ -42,11 +41,6 @@ class Pushing(Recorder):
         """The run ends: what is under way is waited for, then the last is sent."""
         self._wait()
         self._start()
-
-    def checkpoint(self, state: Any, must: bool = False) -> None:
-        """Perhaps there is a new checkpoint."""
-        if self._each and not (self._thread and self._thread.is_alive()):
-            self._start()
 
     def close(self) -> None:
         if self._thread and self._thread.is_alive():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,6 @@ import pytest
 from huggingface_hub import HfApi
 
 from selfplay.config import Config
-from selfplay.run import checkpoints
 from selfplay.run.hub import HubError
 from selfplay.run.hub.pushing import Pushing
 
@@ -19,15 +17,8 @@ class Nothing:
     def save(self, folder: Path) -> None: ...
 
 
-def pushing(run: Path, api: HfApi, said: list[str], strategy: str = "end") -> Pushing:
-    return Pushing(Config(output_dir=str(run), push_to_hub="me/run", hub_strategy=strategy), said.append, api)
-
-
-def checkpoint(run: Path, adapters: Path, step: int) -> None:
-    def save(folder: Path) -> None:
-        shutil.copytree(adapters, folder / "adapters", copy_function=shutil.copyfile)
-
-    checkpoints.write(run, checkpoints.About(step=step, steps=2, stage=1), save)
+def pushing(run: Path, api: HfApi, said: list[str]) -> Pushing:
+    return Pushing(Config(output_dir=str(run), push_to_hub="me/run"), said.append, api)
 
 
 def test_the_end_of_a_run_is_pushed_and_waited_for(finished: Path, hub: Any, api: HfApi) -> None:
@@ -38,19 +29,6 @@ def test_the_end_of_a_run_is_pushed_and_waited_for(finished: Path, hub: Any, api
     one.close()
     assert hub.repositories["me/run"].commits == 1
     assert said[-1].startswith(f"pushed to {hub.url}/me/run (")
-
-
-def test_every_new_checkpoint_is_pushed_where_that_is_asked_for(
-    run_folder: Path, adapters: Path, hub: Any, api: HfApi
-) -> None:
-    one = pushing(run_folder, api, [], "every_save")
-    for step in (1, 2):
-        checkpoint(run_folder, adapters, step)
-        one.checkpoint(None)
-        one.close()
-        one.checkpoint(None)
-        one.close()
-    assert hub.repositories["me/run"].commits == 2
 
 
 @pytest.mark.parametrize("fault", [401, 409, 503, "break"])
