@@ -12,37 +12,37 @@ from collections.abc import Mapping
 METRICS: Mapping[str, Mapping[str, str]] = {
     "learning/loop.py": {
         "step, steps, stage, role, phase": "which step this is, of how many, and what it trains",
-        "seconds, seconds/play, seconds/judge, seconds/update": "wall-clock time of the step and its parts, first process",
+        "seconds, seconds/play, seconds/judge, seconds/update": "wall-clock time, first process",
     },
     "match/counts.py": {
-        "pass_rate": "passed / verdicts of programs on baseline tests and exam",
+        "pass_rate": "passed / verdicts, on baseline tests and exam",
         "pass_rate_baseline": "the same on the baseline tests alone",
-        "masked": "number of `infra_error` verdicts, which count nowhere else",
+        "masked": "`infra_error` verdicts, which count nowhere else",
         "no_code": "programs without code / programs",
-        "order_dependent": "programs whose verdicts depend on the order of cases; they pass what they pass in both orders",
+        "order_dependent": "programs whose verdicts depend on the order of cases",
         "reward/ROLE": "mean reward: over chains, or over all turns of the suites",
         "validity, test_validity": "admitted cases / tests written",
         "well_formed": "well-formed tests / tests written",
         "distinct": "different cases within their suite / tests written",
-        "kills": "(suite, target) pairs in which an admitted case of the suite kills the target / such pairs",
-        "written, suites, salvaged": "numbers of tests written, of suites, of tests salvaged",
-        "refused/REASON": "number of tests refused for this reason",
+        "kills": "(suite, target) pairs with a kill / such pairs",
+        "written, suites, salvaged": "how many: tests, suites, tests salvaged",
+        "refused/REASON": "tests refused for this reason",
         "truncated": "truncated turns / turns",
         "thought_cut": "turns ended by the token limit within a thought / turns with a thought",
         "empty/ROLE/STAGE": "turns without text / turns; shared ones count once",
-        "written/STAGE, valid/STAGE": "numbers of tests written at this stage, and of those that count",
-        "new/STAGE": "number of these valid tests that are none of the problem's own",
-        "new_kills/STAGE": "number of these that kill a target which no earlier stage of the suite kills",
+        "written/STAGE, valid/STAGE": "how many tests of this stage are written, valid",
+        "new/STAGE": "how many of these valid ones are none of the problem's own",
+        "new_kills/STAGE": "how many of these valid ones kill what no earlier stage of the suite kills",
         "test_pass_rate": "mean over programs of passed / verdicts, on baseline tests and exam",
         "test_pass_rate_baseline, test_pass_rate_discriminator": "the same on the baseline tests, on the exam",
         "bug_catch_rate": "admitted cases that the program which was read fails / tests written",
     },
     "learning/credit.py": {
-        "groups, informative_groups": "numbers of groups, and of informative ones; once for each role that is trained",
+        "groups, informative_groups": "how many, once for each role that is trained",
         "groups/ROLE, informative_groups/ROLE": "the same of one role",
     },
     "learning/drift.py": {
-        "frozen_kl": "mean over tokens of the prefixes of k3(now, when the stage began), in nats",
+        "frozen_kl": "mean k3(now, when the stage began) over tokens of the prefixes, in nats",
     },
     "learning/update.py": {
         "loss": "in the first update, mean over tokens of -min(r A, clip(r, 1 - `epsilon`, 1 + `epsilon`) A), "
@@ -56,13 +56,11 @@ METRICS: Mapping[str, Mapping[str, str]] = {
         "logprob_gap, logprob_gap_max": "mean and largest difference of sampler and trainer, in nats",
         "skipped": "1 where the gradient was not finite and nothing moved",
         "moved": "length of the adapter's change as one vector, over all updates on the batch",
-        "loss/ROLE, clip_share/ROLE, ratio_max/ROLE, kl/ROLE, grad_norm/ROLE, tokens/ROLE, entropy/ROLE, logprob_gap/ROLE, "
-        "logprob_gap_max/ROLE, skipped/ROLE, moved/ROLE": "of one role, where both train; plain names are the discriminator's",
     },
 }
 FIGURES: Mapping[str, Mapping[str, str]] = {
     "learning/heldout.py": {
-        "when, split, problems, tier, seconds, by_problem": "when, on what, in which sandbox, how long; each problem's results",
+        "when, split, problems, tier, seconds, by_problem": "when, on what, where, how long; each problem's results",
         "change": "at the end: each figure minus `before`, paired over problems",
         "code_correct": "right programs / programs sampled (4); right: passes every baseline and hidden test",
         "code_greedy": "problems whose program at temperature 0 is right / problems",
@@ -84,11 +82,11 @@ FIGURES: Mapping[str, Mapping[str, str]] = {
         "reasoning_coherence": "of four programs that end one chain, pairs with the same verdict on every test / pairs",
         "bug_catch_rate": "admitted cases that fail the program which was read / tests written, on the opponent's chain",
         "test_validity/stage-S": "`test_validity` of the turns of stage S",
-        "new_kills/stage-S": "recorded wrong programs and mutants killed at S and at no earlier stage / these",
+        "new_kills/stage-S": "wrong programs and mutants killed first at S / all",
         "tokens/ROLE": "sampled tokens per chain, or per suite",
     },
     "evaluation/bugs.py": {
-        "bugs_caught": "(suite, bug) pairs in which an admitted case fails the buggy program / such pairs",
+        "bugs_caught": "(suite, bug) pairs with a kill / such pairs",
         "bugs_caught_by_any": "bugs that one of n suites catches / bugs",
         "bugs_validity": "admitted cases / tests written, over these suites",
     },
