@@ -145,7 +145,7 @@ def test_every_flag_that_a_page_names_exists(page: str) -> None:
     text = (ROOT / page).read_text()
     flags = {name.replace("-", "_") for name in re.findall(r"--([a-z][a-z-]+)", text)}
     others = {"config", "problem", "help", "extra_index_url", "code", "tests", "entry", "reference", "show_values"}
-    others |= {"public", "base", "dataset"}
+    others |= {"public", "base", "dataset", "best_by"}
     others |= {name.replace("-", "_") for command in (solve, evaluate, bank) for name in command.OWN}
     assert flags <= {each.name for each in fields(Config)} | others
 
