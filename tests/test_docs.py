@@ -217,21 +217,6 @@ def loss(worked: Worked) -> str:
     return table(("role", "sum", "loss"), *rows)
 
 
-def clip(worked: Worked) -> str:
-    rows = []
-    for name, span in zip(NAMES[:2], worked.spans("generator"), strict=False):
-        for value in (0.7, 1.0, 1.3):
-            ratio = torch.tensor([value], requires_grad=True)
-            loss_N, _ = surrogate(ratio, torch.tensor([span.advantage]), UpdateSettings().bounds)
-            total = loss_N.sum()
-            [pull] = torch.autograd.grad(total, ratio)
-            gradient = (
-                "none: clipped" if not pull.any() else "makes it likelier" if pull < 0 else "makes it less likely"
-            )
-            rows.append((name, f"{span.advantage:+.3f}", value, f"{total.item():+.3f}", gradient))
-    return table(("token of program", "A", "r", "loss of the token", "gradient"), *rows)
-
-
 def metrics(worked: Worked) -> str:
     told = (step_counts([worked.match], (0.0, 0)) + group_counts(worked.credits)).metrics()
     return table(("metric", "value"), *((f"`{name}`", f"{told[name]:.3g}") for name in SHOWN))
@@ -239,7 +224,7 @@ def metrics(worked: Worked) -> str:
 
 @pytest.mark.parametrize(
     "part",
-    [matrix, generator_rewards, discriminator_rewards, advantages, loss, clip, metrics],
+    [matrix, generator_rewards, discriminator_rewards, advantages, loss, metrics],
     ids=lambda f: f.__name__,
 )
 def test_the_worked_group_is_what_the_package_computes(worked: Worked, part: Callable[[Worked], str]) -> None:
