@@ -20,7 +20,6 @@ its own reader of this format; this file is not trusted, only honest by default.
 
 import itertools
 import json
-import math
 import sys
 from collections import Counter, OrderedDict, defaultdict, deque, namedtuple  # json has loaded them
 from functools import lru_cache
@@ -347,10 +346,6 @@ class _End:
         self.error = error
 
 
-def _float_of(text):
-    return {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}.get(text) or float(text)
-
-
 def _class(module, name):
     """A class of a module that only a program with such values needs to import."""
     return getattr(__import__(module), name)
@@ -360,10 +355,10 @@ _HOLDERS = {"t": tuple, "s": set, "z": frozenset, "g": _generator}
 _PAIRS = {"d": dict, "C": Counter, "O": OrderedDict, "dd": lambda pairs: defaultdict(None, pairs)}
 _SCALARS = {
     "I": lambda items: int(items[0], 16),
-    "f": lambda items: _float_of(items[0]),
+    "f": lambda items: float(items[0]),
     "b": lambda items: bytes.fromhex(items[0]),
     "B": lambda items: bytearray.fromhex(items[0]),
-    "c": lambda items: complex(_float_of(items[0]), _float_of(items[1])),
+    "c": lambda items: complex(float(items[0]), float(items[1])),
     "r": lambda items: range(*[build(item, None) for item in items]),
     "D": lambda items: _class("decimal", "Decimal")(items[0]),
     "F": lambda items: _class("fractions", "Fraction")(*map(int, items[0].split("/"))),

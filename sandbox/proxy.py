@@ -20,68 +20,13 @@ from typing import Any
 
 from sandbox import codec
 
-OPERATORS = frozenset(
-    f"__{name}__"
-    for name in [
-        "eq",
-        "ne",
-        "lt",
-        "le",
-        "gt",
-        "ge",
-        "len",
-        "bool",
-        "contains",
-        "iter",
-        "next",
-        "reversed",
-        "getitem",
-        "setitem",
-        "delitem",
-        "call",
-        "enter",
-        "exit",
-        "add",
-        "radd",
-        "sub",
-        "rsub",
-        "mul",
-        "rmul",
-        "truediv",
-        "rtruediv",
-        "floordiv",
-        "rfloordiv",
-        "mod",
-        "rmod",
-        "pow",
-        "rpow",
-        "matmul",
-        "rmatmul",
-        "and",
-        "rand",
-        "or",
-        "ror",
-        "xor",
-        "rxor",
-        "lshift",
-        "rshift",
-        "iadd",
-        "isub",
-        "imul",
-        "neg",
-        "pos",
-        "abs",
-        "invert",
-        "int",
-        "float",
-        "index",
-        "round",
-        "hash",
-        "str",
-        "repr",
-        "format",
-    ]
+_OPERATORS = (
+    "eq ne lt le gt ge len bool contains iter next reversed getitem setitem delitem call enter exit add "
+    "radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod pow rpow matmul rmatmul and rand "
+    "or ror xor rxor lshift rshift iadd isub imul neg pos abs invert int float index round hash str repr "
+    "format"
 )
+OPERATORS = frozenset(f"__{name}__" for name in _OPERATORS.split())
 FUNCTIONS = {
     f"{module}{name}": getattr(owner, name)
     for module, owner, names in (

@@ -4,8 +4,7 @@
     f(1, key="a")      ["d",["",["l",1]],["key","a"]]              with keywords: a dictionary, the positional ones under ""
 
 Keywords reach the program as keywords, so a program that names its parameters otherwise fails as it would under pytest.
-`folded` puts them in their places where a signature is known: for who must see that f(1, b=2) and f(1, 2) ask the same.
-`normal_call` and `stdin_call` are the form in which calls are compared.
+`normal_call` and `stdin_call` are the form in which calls are compared: f(1, b=2) and f(1, 2) ask the same.
 """
 
 from __future__ import annotations
@@ -31,28 +30,6 @@ def call_of(text: str) -> tuple[list[Any], dict[str, Any]]:
     if isinstance(arguments, dict):
         return list(arguments.pop("")), arguments
     return list(arguments), {}
-
-
-def folded(text: str, signature: str) -> str:
-    """The text of the same call with as many keywords in their places as `signature` knows, gaps filled by its literal
-    defaults. The text itself where there are none, or the signature tells nothing; keywords that have no place remain,
-    in the order of their names."""
-    spec = parameters(signature)
-    if spec is None or not text.startswith('["d"'):
-        return text
-    positional, keywords = call_of(text)
-    first = len(spec.args) + len(spec.posonlyargs) - len(spec.defaults)
-    for place, parameter in list(enumerate((*spec.posonlyargs, *spec.args)))[len(positional) :]:
-        if parameter.arg in keywords and place >= len(spec.posonlyargs):
-            positional.append(keywords.pop(parameter.arg))
-        elif not keywords or place < first:
-            break
-        else:
-            try:
-                positional.append(ast.literal_eval(spec.defaults[place - first]))
-            except ValueError:
-                break
-    return call_text(positional, dict(sorted(keywords.items())))
 
 
 def normal_call(text: str, signature: str) -> str:

@@ -101,8 +101,6 @@ def _scalar(tree: Tree) -> str:
             return f"<raises {parts[0]}>"
         case "h":
             return f"<{parts[0]} {parts[1]}>"
-        case "e":
-            return f"<raises {parts[0]}>"
         case "u" | "y":
             return f"({parts[0]})" if tag == "y" else parts[0]
     return f"<{parts[0]}>"

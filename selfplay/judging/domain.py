@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from functools import lru_cache
+from inspect import Parameter, Signature
 from typing import Any
 
 from selfplay.box.task import Execution, Limits, Task
@@ -22,45 +23,37 @@ from selfplay.game.problems import Problem, StdinTest
 
 _CONTRACT = "_contract_holds"  # the entry point of a contract as a program
 
+
+def _is(*kinds: type, but: type | tuple[type, ...] = ()) -> Callable[[object], bool]:
+    return lambda value: isinstance(value, kinds) and not isinstance(value, but)
+
+
 _PLAIN: dict[str, Callable[[object], bool]] = {
-    "int": lambda value: isinstance(value, int) and not isinstance(value, bool),
-    "float": lambda value: isinstance(value, (int, float)) and not isinstance(value, bool),
-    "complex": lambda value: isinstance(value, (int, float, complex)) and not isinstance(value, bool),
-    "bool": lambda value: isinstance(value, bool),
-    "str": lambda value: isinstance(value, str),
-    "bytes": lambda value: isinstance(value, (bytes, bytearray)),
-    "bytearray": lambda value: isinstance(value, bytearray),
+    "int": _is(int, but=bool),
+    "float": _is(int, float, but=bool),
+    "complex": _is(int, float, complex, but=bool),
+    "bytes": _is(bytes, bytearray),
     "None": lambda value: value is None,
-    "list": lambda value: isinstance(value, list),
-    "tuple": lambda value: isinstance(value, tuple),
-    "dict": lambda value: isinstance(value, dict),
-    "set": lambda value: isinstance(value, set),
-    "frozenset": lambda value: isinstance(value, frozenset),
-    "range": lambda value: isinstance(value, range),
-    "sequence": lambda value: isinstance(value, (list, tuple, str, range, bytes)),
-    "collection": lambda value: isinstance(value, (list, tuple, str, range, bytes, dict, set, frozenset)),
+    "sequence": _is(list, tuple, str, range, bytes),
+    "collection": _is(Iterable),
     "callable": lambda value: False,
+    **{kind.__name__: _is(kind) for kind in (bool, str, bytearray, list, tuple, dict, set, frozenset, range)},
 }
 _ALIASES = {
-    "List": "list",
-    "MutableSequence": "list",
-    "Tuple": "tuple",
-    "Dict": "dict",
-    "Mapping": "dict",
-    "MutableMapping": "dict",
-    "DefaultDict": "dict",
-    "defaultdict": "dict",
-    "Counter": "dict",
-    "Set": "set",
-    "AbstractSet": "set",
-    "FrozenSet": "frozenset",
-    "Sequence": "sequence",
-    "Iterable": "collection",
-    "Collection": "collection",
-    "Text": "str",
-    "Callable": "callable",
+    name: kind
+    for kind, names in {
+        "list": "List MutableSequence",
+        "tuple": "Tuple",
+        "dict": "Dict Mapping MutableMapping DefaultDict defaultdict Counter",
+        "set": "Set AbstractSet",
+        "frozenset": "FrozenSet",
+        "sequence": "Sequence",
+        "collection": "Iterable Collection",
+        "str": "Text",
+        "callable": "Callable",
+    }.items()
+    for name in names.split()
 }
-
 
 _NOTHING: Mapping[str, object] = {}
 
@@ -111,43 +104,12 @@ def allowed(problem: Problem, call: str, ran: Execution | None = None, annotated
     a contract and nobody knows: the box has not run it, or failed; that is infrastructure, not an input from outside.
     """
     if problem.kind == "stdio":
-        return stdin_domain(problem, call)
+        return not stdin_oddities(problem, call)
     if annotated and not fits_annotations(problem.signature, *call_of(call)):
         return False
     if not conditions(problem):
         return True
     return None if ran is None else contract_holds(ran)
-
-
-def named(
-    signature: str, arguments: Sequence[object], keywords: Mapping[str, object] = _NOTHING
-) -> dict[str, object] | None:
-    """Arguments by parameter name, with the signature's literal defaults; None where Python could not bind them."""
-    spec = parameters(signature)
-    if spec is None:
-        return None
-    places = [argument.arg for argument in (*spec.posonlyargs, *spec.args)]
-    by_name = [argument.arg for argument in (*spec.args, *spec.kwonlyargs)]
-    if len(arguments) > len(places) and spec.vararg is None:
-        return None
-    bound: dict[str, object] = dict(zip(places, arguments, strict=False))
-    if any(name in bound or (name not in by_name and spec.kwarg is None) for name in keywords):
-        return None
-    bound |= {name: value for name, value in keywords.items() if name in by_name}
-    if spec.vararg is not None:
-        bound[spec.vararg.arg] = tuple(arguments[len(places) :])
-    if spec.kwarg is not None:
-        bound[spec.kwarg.arg] = {name: value for name, value in keywords.items() if name not in by_name}
-    for name, default in _defaults(spec):
-        bound.setdefault(name, _literal(default))
-    return bound if all(name in bound for name in (*places, *by_name)) else None
-
-
-def _defaults(spec: ast.arguments) -> list[tuple[str, ast.expr]]:
-    places = [*spec.posonlyargs, *spec.args]
-    last = zip(places[len(places) - len(spec.defaults) :], spec.defaults, strict=True)
-    named_only = zip(spec.kwonlyargs, spec.kw_defaults, strict=True)
-    return [(argument.arg, default) for argument, default in (*last, *named_only) if default is not None]
 
 
 def _literal(node: ast.expr) -> object:
@@ -159,19 +121,50 @@ def _literal(node: ast.expr) -> object:
 
 def fits_annotations(signature: str, arguments: Sequence[object], keywords: Mapping[str, object] = _NOTHING) -> bool:
     """Whether a call fits in its parameters and their types. A signature that cannot be parsed fits everything."""
-    spec = parameters(signature)
-    if spec is None:
+    known = _signature(signature)
+    if known is None:
         return True
-    if named(signature, arguments, keywords) is None:
+    try:
+        bound = known.bind(*arguments, **keywords)
+    except TypeError:
         return False
-    positional = [*spec.posonlyargs, *spec.args]
-    rest = spec.vararg.annotation if spec.vararg else None
-    annotations = [argument.annotation for argument in positional]
-    annotations += [rest] * (len(arguments) - len(positional))
-    others = spec.kwarg.annotation if spec.kwarg else None
-    by_name = {argument.arg: argument.annotation for argument in (*spec.args, *spec.kwonlyargs)}
-    fitting = all(fits(annotation, value) for annotation, value in zip(annotations, arguments, strict=False))
-    return fitting and all(fits(by_name.get(name, others), value) for name, value in keywords.items())
+    for name, value in bound.arguments.items():
+        parameter = known.parameters[name]
+        values: Iterable[object] = [value]
+        if parameter.kind is Parameter.VAR_POSITIONAL:
+            values = value
+        elif parameter.kind is Parameter.VAR_KEYWORD:
+            values = value.values()
+        if not all(fits(parameter.annotation, one) for one in values):
+            return False
+    return True
+
+
+@lru_cache(maxsize=1024)
+def _signature(text: str) -> Signature | None:
+    """The parameters of a signature, their annotations as syntax; None where it cannot be parsed."""
+    spec = parameters(text)
+    if spec is None:
+        return None
+    placed = [*spec.posonlyargs, *spec.args]
+    with_default = placed[len(placed) - len(spec.defaults) :]
+    with_default += [one for one, default in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if default]
+    kinds = [
+        (spec.posonlyargs, Parameter.POSITIONAL_ONLY),
+        (spec.args, Parameter.POSITIONAL_OR_KEYWORD),
+        ([spec.vararg] if spec.vararg else [], Parameter.VAR_POSITIONAL),
+        (spec.kwonlyargs, Parameter.KEYWORD_ONLY),
+        ([spec.kwarg] if spec.kwarg else [], Parameter.VAR_KEYWORD),
+    ]
+    return Signature(
+        [
+            Parameter(
+                one.arg, kind, default=None if one in with_default else Parameter.empty, annotation=one.annotation
+            )
+            for group, kind in kinds
+            for one in group
+        ]
+    )
 
 
 def fits(annotation: ast.expr | None, value: object) -> bool:
@@ -239,11 +232,6 @@ def returns(signature: str) -> str:
 
 
 # ---- standard input ----
-
-
-def stdin_domain(problem: Problem, text: str) -> bool:
-    """Whether an input is spelled as the problem's own inputs are. Any number of lines will do."""
-    return not stdin_oddities(problem, text)
 
 
 def stdin_oddities(problem: Problem, text: str) -> list[str]:

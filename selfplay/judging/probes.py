@@ -16,7 +16,7 @@ from itertools import islice, zip_longest
 from typing import Any
 
 from selfplay.box.task import Execution, Limits, Task
-from selfplay.cases.calls import call_of, folded
+from selfplay.cases.calls import call_of, normal_call
 from selfplay.cases.case import Case
 from selfplay.cases.values import encode
 from selfplay.game.problems import Problem
@@ -82,7 +82,7 @@ def within(
 
 def _vectors(problem: Problem, baseline_cases: Sequence[Case]) -> Iterator[list[Any]]:
     """The baseline cases' arguments, then their variations."""
-    calls = dict.fromkeys(folded(case.arguments, problem.signature) for case in baseline_cases)
+    calls = dict.fromkeys(normal_call(case.arguments, problem.signature) for case in baseline_cases)
     vectors = [positional for positional, keywords in map(call_of, calls) if not keywords]
     numbers = _numbers(problem)
     streams = [_one_changed(vector, position, numbers) for vector in vectors for position in range(len(vector))]

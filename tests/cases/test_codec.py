@@ -40,32 +40,17 @@ def back(value: object) -> Any:
     return codec.decode(written(value))
 
 
-ORDERED = OrderedDict(a=1, b=2)
-ORDERED.move_to_end("a")
-
-
 @pytest.mark.parametrize(
     ("value", "text"),
     [
         (Point(1, [2]), '["n","Point",["x","y"],1,["l",2]]'),
         (Pair(1, "a"), '["n","Pair",["first","second"],1,"a"]'),
         (Moved(1, 2), '["n","Moved",["x","y"],1,2]'),
-        (deque([1, (2,)]), '["q",null,1,["t",2]]'),
-        (deque([1, 2, 3], 2), '["q",2,2,3]'),
         (deque(), '["q",null]'),
-        (Counter("aab"), '["C",["a",2],["b",1]]'),
-        (ORDERED, '["O",["b",2],["a",1]]'),
         (defaultdict(list, a=[1]), '["dd",["a",["l",1]]]'),
-        (Decimal("1.50"), '["D","1.50"]'),
         (Decimal("-Infinity"), '["D","-Infinity"]'),
         (Decimal("1E+400"), '["D","1E+400"]'),
-        (Fraction(-2, 6), '["F","-1/3"]'),
         (Fraction(4), '["F","4/1"]'),
-        (dt.date(2024, 1, 31), '["date","2024-01-31"]'),
-        (dt.datetime(2024, 1, 31, 10, 0, 0, 5), '["datetime","2024-01-31T10:00:00.000005"]'),
-        (dt.datetime(2024, 1, 31, tzinfo=dt.UTC), '["datetime","2024-01-31T00:00:00+00:00"]'),
-        (dt.time(1, 2), '["time","01:02:00"]'),
-        (dt.timedelta(-1, 5, 7), '["delta",-1,5,7]'),
         (
             [Decimal(1), {Fraction(1, 2): Point(0, 0)}],
             '["l",["D","1"],["d",[["F","1/2"],["n","Point",["x","y"],0,0]]]]',
@@ -136,20 +121,6 @@ def test_only_the_iterators_of_python_are_read() -> None:
             raise AssertionError("asked")
 
     assert written(Endless(str, [1])) == '["o","Endless"]'
-
-
-@pytest.mark.parametrize(
-    ("value", "limit"),
-    [
-        (Decimal("1" * 5_000), "4000"),
-        (Fraction(1, 10**5_000), "4000"),
-        (deque(range(300_000)), "200000"),
-    ],
-    ids=["decimal", "fraction", "deque"],
-)
-def test_what_is_too_large_names_its_limit(value: Any, limit: str) -> None:
-    with pytest.raises(codec.TooLarge, match=limit):
-        written(value)
 
 
 def test_no_class_has_a_say_in_how_its_values_are_written() -> None:
