@@ -5,9 +5,6 @@ another's; an input that several ask for is paid by the first that can. A child 
 what they have left together. Its reports say what each call took, and the case at which it ends is charged for the rest, so
 a program that lies harms itself alone. Where one owner's calls took what was another's, children are of one owner each from
 then on, and what was cut short runs again.
-
-sandbox/batch.py runs this very text in a virtual machine, so that both ends keep the same accounts: the standard library of
-any Python 3.8 must do.
 """
 
 from __future__ import annotations
@@ -17,7 +14,6 @@ import signal
 import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 CALL = struct.Struct("!dd")  # CPU and wall-clock seconds of a call, in a report after its kind
 _END = struct.Struct("!BiIdd")
@@ -92,22 +88,8 @@ class Account:
 class Accounts:
     """The accounts of a task. `owners`: for each case who asks for it. `alone`: each child is of one owner."""
 
-    def __init__(self, owners: Sequence[tuple[int, ...]], accounts: dict[int, Account], alone: bool = False) -> None:
-        self.owners, self.accounts, self.alone = owners, accounts, alone
-
-    def told(self, cases: Iterable[int]) -> dict[str, Any]:
-        """The accounts as JSON, and the owners of these cases alone, which are numbered anew."""
-        accounts = [(owner, vars(account)) for owner, account in self.accounts.items()]
-        return {"owners": [self.owners[case] for case in cases], "accounts": accounts, "alone": self.alone}
-
-    @classmethod
-    def of(cls, told: dict[str, Any]) -> Accounts:
-        """What `told` says."""
-        return cls(
-            [tuple(own) for own in told["owners"]],
-            {owner: Account(**own) for owner, own in told["accounts"]},
-            told["alone"],
-        )
+    def __init__(self, owners: Sequence[tuple[int, ...]], accounts: dict[int, Account]) -> None:
+        self.owners, self.accounts, self.alone = owners, accounts, False
 
     def payer(self, case: int) -> Account:
         """Who pays for a case: the first of those who ask for it that can, or the first, where nobody can."""
@@ -139,7 +121,7 @@ class Accounts:
         several, first = not self.alone and len(self._asking(cases)) > 1, self.payer(cases[0])
         cpu, wall = ending.cpu_seconds, ending.wall_seconds
         marks = []
-        for case, (seconds, waited, size) in zip(cases, calls):  # noqa: B905  # `strict` came with 3.10
+        for case, (seconds, waited, size) in zip(cases, calls, strict=False):
             payer = self.payer(case)
             while size > payer.room and not payer.spent:
                 payer.spent = "room"
@@ -158,11 +140,6 @@ class Accounts:
         elif unfinished and payer is first:
             payer.spent = payer.spent or ("room" if ending.full else "time")
         return marks
-
-    def close(self) -> None:
-        """No case gets another child."""
-        for account in self.accounts.values():
-            account.spent = account.spent or "time"
 
     def _asking(self, cases: Iterable[int]) -> list[Account]:
         """The accounts of these cases' owners that can pay."""

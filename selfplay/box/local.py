@@ -98,12 +98,6 @@ class LocalBox(Box):
                 while slot:
                     slot.pop().close()
 
-    def __enter__(self) -> LocalBox:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
 
 def probe() -> Tier:
     """What this machine offers: starts one zygote, lets it try its walls, ends it. Raises BoxUnavailable."""

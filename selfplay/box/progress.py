@@ -7,7 +7,6 @@ box.
 
 from __future__ import annotations
 
-import copy
 from collections import Counter
 from collections.abc import Iterator
 
@@ -32,16 +31,6 @@ class Progress:
         if len(task.source) > LONGEST:
             self._fill(Execution("not_collected", exception=("SourceTooLarge",)))
         self._pass_over()
-
-    def copy(self) -> Progress:
-        """Another one that goes its own way from here."""
-        other = copy.copy(self)
-        other.known, other.accounts = list(self.known), Accounts.of(self.accounts.told(range(len(self.known))))
-        return other
-
-    def become(self, other: Progress) -> None:
-        """Goes on from where a copy has come."""
-        self.known, self.first, self.accounts, self.attempts = other.known, other.first, other.accounts, other.attempts
 
     @property
     def done(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol
+from typing import Literal, Protocol, Self
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,3 +101,9 @@ class Box(Protocol):
     def close(self) -> None:
         """End all processes and machines of the box. It may be closed twice."""
         ...
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
