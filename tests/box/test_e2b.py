@@ -41,7 +41,7 @@ from selfplay.judging.references import subject_of
 
 ADD = "def add(a, b): return a + b"
 WRONG = "def add(a, b): return a - b"
-QUICK = E2BSettings(size=2, request_timeout=5.0, label="tests")
+QUICK = E2BSettings(size=2, request_timeout=20.0, label="tests")
 TASK = Task(ADD, "add", ('["t",1,2]', '["t",20,30]'))
 SUMS = ["3", "50"]
 
