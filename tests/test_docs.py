@@ -151,7 +151,7 @@ def matrix(worked: Worked) -> str:
             f"{stage}: {', '.join(names) if len(names) < 3 else 'all'}" for stage, names in writers[key].items()
         )
         killed = sum(worked.verdict(target.verdicts, case) in KILLS for target in match.targets)
-        kills = f"{killed} of {len(match.targets)}" if key in counting else "does not count"
+        kills = f"{killed}/{len(match.targets)}" if key in counting else "does not count"
         failed = [
             name for name, row in zip(NAMES, match.programs, strict=True) if worked.verdict(row, case) != "passed"
         ]
@@ -167,7 +167,7 @@ def generator_rewards(worked: Worked) -> str:
         whole = exam[0] == exam[1] and own[0] == own[1]
         terms = f"0.4 x {exam[0] / exam[1]:.2f} + {'0.4' if whole else '0'} + 0.2 x {own[0] / own[1]:.2f}"
         assert reward == pytest.approx(0.4 * exam[0] / exam[1] + 0.4 * whole + 0.2 * own[0] / own[1])
-        rows.append((name, f"{exam[0]} of {exam[1]}", f"{own[0]} of {own[1]}", terms, f"{reward:.2f}"))
+        rows.append((name, f"{exam[0]}/{exam[1]}", f"{own[0]}/{own[1]}", terms, f"{reward:.2f}"))
     return table(("program", "exam", "own tests", "sum", "reward"), *rows)
 
 
@@ -189,7 +189,7 @@ def worth(case: CaseOutcome) -> tuple[str, str, str, float]:
     killed, total = sum(case.killed), len(case.killed)
     new = sum(kill and not old for kill, old in zip(case.killed, case.killed_by_baseline, strict=True))
     paid = (VALIDITY_WEIGHT + new / total) / sqrt(case.shared)
-    return f"{killed} of {total}", f"{new} of {total}", str(case.shared), paid
+    return f"{killed}/{total}", f"{new}/{total}", str(case.shared), paid
 
 
 def advantages(worked: Worked) -> str:
@@ -200,9 +200,9 @@ def advantages(worked: Worked) -> str:
         deviation = sqrt(sum((reward - mean) ** 2 for reward in rewards) / len(rewards))
         for name, reward, span in zip(NAMES, rewards, worked.spans(role), strict=True):
             assert span.advantage == pytest.approx((reward - mean) / deviation)
-            centred = (f"{reward:.3f}", f"{reward - mean:+.3f}", f"{deviation:.3f}")
-            rows.append((f"{what} {name}", *centred, f"{span.advantage:+.3f}", span.end - span.start))
-    return table(("turn", "reward", "minus the mean", "deviation", "advantage A", "tokens"), *rows)
+            centred = f"({reward:.3f} - {mean:.3f}) / {deviation:.3f}"
+            rows.append((f"{what} {name}", centred, f"{span.advantage:+.3f}", span.end - span.start))
+    return table(("turn", "(reward - mean) / deviation", "advantage A", "tokens"), *rows)
 
 
 def loss(worked: Worked) -> str:
