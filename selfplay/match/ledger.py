@@ -4,47 +4,30 @@ Every field always has one type, what may be missing is null, and what depends o
 `datasets` library load the file as it is. A turn's text is `text`, a program's `code`, a case's `source`. Turns that
 branches share (the frozen prefix) are written once: conversations are lists of numbers into `turns`, suites' cases numbers
 into `cases`, and what has to be run to judge a case again numbers into `texts`. Log-probabilities keep every digit. A run
-can leave token ids and log-probabilities out, or keep no ledger; what a record must look like is schema.py.
+can leave token ids and log-probabilities out, or keep no ledger. A record that is read is held against the kind of each of
+its fields (fields.py), and its parts against each other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, Literal
 
 from selfplay.cases.case import Case, Refusal
-from selfplay.errors import SelfplayError
 from selfplay.game.advantages import Values
-from selfplay.game.episode import Conversation, Turn, TurnKey
+from selfplay.game.episode import Conversation, Role, Turn, TurnKey
 from selfplay.game.extract import Code
 from selfplay.game.phases import Step
 from selfplay.game.problems import Contract, Problem, StdinTest
 from selfplay.judging.turns import WrittenTurn
+from selfplay.match.fields import Fields, LedgerError
 from selfplay.match.record import Chain, Match, Suite, Target
-from selfplay.match.schema import flaw_of
 
 SCHEMA = 3
+MAX_WORK = 20_000_000  # cases times programs, suites and targets; the widest steps that we play have thousands
 Kept = Literal["full", "texts", "off"]
 NO_LEDGER = "--ledger off: no episode is kept, so this run cannot be scored again, nor its episodes be looked at"
-_TOKENS = ("prompt_ids", "ids", "logprobs")  # all that `texts` leaves out; no reward and no advantage is made of it
-_PROBLEM = (
-    "id",
-    "description",
-    "entry_point",
-    "signature",
-    "reference_solution",
-    "difficulty",
-    "kind",
-    "tolerance",
-    "helpers",
-)
-_STEP = ("index", "stage", "role", "phase", "ends_stage")
-_KEY = ("step", "problem", "role", "branch", "stage")
-
-
-class LedgerError(SelfplayError):
-    """A record that is none, or of another schema."""
 
 
 def records(matches: Sequence[Match], kept: Kept = "full") -> list[dict[str, Any]]:
@@ -52,24 +35,25 @@ def records(matches: Sequence[Match], kept: Kept = "full") -> list[dict[str, Any
     return [] if kept == "off" else [to_json(match, tokens=kept == "full") for match in matches]
 
 
+# ---- written ----
+
+
 def to_json(match: Match, tokens: bool = True) -> dict[str, Any]:
-    """The match as an object of plain JSON values. Without `tokens` the lists of ids and log-probabilities are empty."""
-    turns = Numbered()
+    """The match as an object of plain JSON values. Without `tokens` the lists of ids and log-probabilities are empty: no
+    reward and no advantage is made of them."""
+    turns, step = Numbered(), match.step
     texts = {text: number for number, text in enumerate(dict.fromkeys(case.text for case in match.cases if case.text))}
+    outside = () if match.outside is None else (match.outside,)
     return {
         "kind": "match",
         "schema": SCHEMA,
-        "step": {name: getattr(match.step, name) for name in _STEP} | {"played": list(match.step.played)},
+        "step": _named(step, "index", "stage", "role", "phase", "ends_stage") | {"played": list(step.played)},
         "problem": _problem(match.problem),
         "asked": match.asked,
         "chains": [_chain(chain, turns) for chain in match.chains],
-        "outside": [
-            _chain(chain, turns) | {"verdicts": list(match.outside_verdicts)}
-            for chain in (match.outside,)
-            if chain is not None
-        ],
+        "outside": [_chain(chain, turns) | {"verdicts": list(match.outside_verdicts)} for chain in outside],
         "suites": [_suite(suite, match, turns) for suite in match.suites],
-        "turns": [_turn(turn) | ({} if tokens else {name: [] for name in _TOKENS}) for turn in turns.values],
+        "turns": [_turn(turn, tokens) for turn in turns.values],
         "texts": [*texts],
         "cases": [case_to_json(case) | {"text": texts.get(case.text, -1)} for case in match.cases],
         "own": match.own,
@@ -79,42 +63,6 @@ def to_json(match: Match, tokens: bool = True) -> dict[str, Any]:
             {"origin": each.origin, "code": each.source, "verdicts": list(each.verdicts)} for each in match.targets
         ],
     }
-
-
-def from_json(record: Mapping[str, Any]) -> Match:
-    """The match that `to_json` wrote. Raises LedgerError where the record is another's, or does not hold together."""
-    if record.get("schema") != SCHEMA:
-        raise LedgerError(
-            f"a record of schema {ascii(record.get('schema'))[:40]}, where {SCHEMA} is read; use the version of selfplay that "
-            "wrote it, which config.yaml names"
-        )
-    record = {"replayed": 0, **record}  # ledgers of runs that knew no replay lack it
-    flaw = flaw_of(record)
-    if flaw:
-        raise LedgerError(f"not the record of a match: {flaw}")
-    return _match(record)
-
-
-def _match(record: Mapping[str, Any]) -> Match:
-    turns = [_turn_of(turn) for turn in record["turns"]]
-    texts = [*record["texts"], ""]  # -1: a literal case has none
-    cases = tuple(case_from_json(case | {"text": texts[case["text"]]}) for case in record["cases"])
-    step = record["step"]
-    outside = [_chain_of(chain, turns) for chain in record["outside"]]
-    return Match(
-        problem=_problem_of(record["problem"]),
-        step=Step(**{name: step[name] for name in _STEP}, played=tuple(step["played"])),
-        asked=record["asked"],
-        chains=tuple(_chain_of(chain, turns) for chain in record["chains"]),
-        suites=tuple(_suite_of(suite, turns, cases) for suite in record["suites"]),
-        cases=cases,
-        own=record["own"],
-        programs=tuple(map(tuple, record["programs"])),
-        targets=tuple(Target(each["origin"], each["code"], tuple(each["verdicts"])) for each in record["targets"]),
-        outside=outside[0] if outside else None,
-        outside_verdicts=tuple(record["outside"][0]["verdicts"]) if outside else (),
-        replayed=record["replayed"],
-    )
 
 
 class Numbered:
@@ -134,75 +82,38 @@ class Numbered:
         return self._numbers[id(turn)]
 
 
-# ---- problem ----
+def _named(value: object, *names: str) -> dict[str, Any]:
+    return {name: getattr(value, name) for name in names}
 
 
 def _problem(problem: Problem) -> dict[str, Any]:
     contract = problem.contract or Contract()
-    return {name: getattr(problem, name) for name in _PROBLEM} | {
+    plain = ("id", "description", "entry_point", "signature", "reference_solution", "difficulty", "kind", "tolerance")
+    return _named(problem, *plain, "helpers") | {
         "tags": list(problem.tags),
         "imports": list(problem.imports),
         "has_contract": problem.contract is not None,
         "requires": list(contract.requires),
         "raises": list(contract.raises),
-        "baseline_tests": [_test(test) for test in problem.baseline_tests],
+        "baseline_tests": [
+            {"source": test, "input": None, "output": None}
+            if isinstance(test, str)
+            else {"source": None, "input": test.input, "output": test.output}
+            for test in problem.baseline_tests
+        ],
     }
 
 
-def _test(test: str | StdinTest) -> dict[str, str | None]:
-    if isinstance(test, str):
-        return {"source": test, "input": None, "output": None}
-    return {"source": None, "input": test.input, "output": test.output}
-
-
-def _problem_of(record: Mapping[str, Any]) -> Problem:
-    contract = Contract(tuple(record["requires"]), tuple(record["raises"])) if record["has_contract"] else None
-    tests = tuple(
-        StdinTest(test["input"], test["output"]) if test["source"] is None else test["source"]
-        for test in record["baseline_tests"]
-    )
-    own = {name: record[name] for name in _PROBLEM}
-    tags, imports = tuple(record["tags"]), tuple(record["imports"])
-    return Problem(**own, baseline_tests=tests, tags=tags, imports=imports, contract=contract)
-
-
-# ---- conversations ----
-
-
-def _turn(turn: Turn) -> dict[str, Any]:
-    return {name: getattr(turn.key, name) for name in _KEY} | {
-        "text": turn.text,
-        "thought": turn.thought,
-        "truncated": turn.truncated,
-        "fresh": turn.fresh,
-        "prompt_ids": list(turn.prompt),
-        "ids": list(turn.ids),
-        "logprobs": list(turn.logprobs),
-    }
-
-
-def _turn_of(record: Mapping[str, Any]) -> Turn:
-    return Turn(
-        TurnKey(**{name: record[name] for name in _KEY}),
-        tuple(record["prompt_ids"]),
-        tuple(record["ids"]),
-        tuple(record["logprobs"]),
-        record["text"],
-        record["truncated"],
-        record["fresh"],
-        record["thought"],
-    )
+def _turn(turn: Turn, tokens: bool = True) -> dict[str, Any]:
+    lists = {"prompt_ids": turn.prompt, "ids": turn.ids, "logprobs": turn.logprobs}
+    said = _named(turn, "text", "thought", "truncated", "fresh")
+    return asdict(turn.key) | said | {name: list(own) if tokens else [] for name, own in lists.items()}
 
 
 def _advantages(values: Values) -> dict[str, list[Any]]:
     """By turn whether it was trained, and its advantage, 0 where it was not: a column of nulls has no type, and Arrow's
     reader fails where one such meets another with numbers."""
     return {"trained": [value is not None for value in values], "advantages": [value or 0.0 for value in values]}
-
-
-def _advantages_of(record: Mapping[str, Any]) -> Values:
-    pairs = zip(record["advantages"], record["trained"], strict=True)
-    return tuple(value if trained else None for value, trained in pairs)
 
 
 def _chain(chain: Chain, turns: Numbered) -> dict[str, Any]:
@@ -217,61 +128,24 @@ def _chain(chain: Chain, turns: Numbered) -> dict[str, Any]:
     }
 
 
-def _chain_of(record: Mapping[str, Any], turns: Sequence[Turn]) -> Chain:
-    return Chain(
-        Conversation("generator", tuple(turns[number] for number in record["turns"])),
-        Code(record["code"], record["how"]),
-        record["reward"],
-        _advantages_of(record),
-        record["correct"],
-        record["greedy"],
-    )
-
-
 def chain_to_json(chain: Chain) -> dict[str, Any]:
     """A chain by itself, with its turns."""
     turns = Numbered()
-    told = _chain(chain, turns)
-    return {"chain": told, "turns": [_turn(turn) for turn in turns.values]}
-
-
-def chain_from_json(record: Mapping[str, Any]) -> Chain:
-    """The chain that `chain_to_json` wrote."""
-    return _chain_of(record["chain"], [_turn_of(turn) for turn in record["turns"]])
-
-
-# ---- cases and suites ----
+    record = _chain(chain, turns)
+    return {"chain": record, "turns": [_turn(turn) for turn in turns.values]}
 
 
 def case_to_json(case: Case) -> dict[str, Any]:
     """A case by itself."""
+    relative, absolute = case.tolerance
     return {
-        "name": case.name,
-        "source": case.source,
-        "arguments": case.arguments,
-        "operator": case.operator,
-        "expected": case.expected,
-        "relative": case.tolerance[0],
-        "absolute": case.tolerance[1],
+        **_named(case, "name", "source", "arguments", "operator", "expected"),
+        "relative": relative,
+        "absolute": absolute,
         "calls": list(case.calls),
         "text": case.text,
         "mark": case.mark,
     }
-
-
-def case_from_json(record: Mapping[str, Any]) -> Case:
-    """The case that `case_to_json` wrote."""
-    return Case(
-        record["name"],
-        record["source"],
-        record["arguments"],
-        record["operator"],
-        record["expected"],
-        (record["relative"], record["absolute"]),
-        tuple(record["calls"]),
-        record["text"],
-        record["mark"],
-    )
 
 
 def _suite(suite: Suite, match: Match, turns: Numbered) -> dict[str, Any]:
@@ -283,46 +157,216 @@ def _suite(suite: Suite, match: Match, turns: Numbered) -> dict[str, Any]:
         **_advantages(suite.advantages),
         "written": [
             {
-                "stage": turn.stage,
-                "critique": turn.critique,
-                "salvaged": turn.salvaged,
-                "dropped": turn.dropped,
+                **_named(turn, "stage", "critique", "salvaged", "dropped"),
                 "cases": [
-                    {"case": place[case.identity], "name": case.name, "source": case.source} | _reason(refusal)
+                    {"case": place[case.identity], "name": case.name, "source": case.source}
+                    | (_named(refusal, "reason", "detail") if refusal else {"reason": None, "detail": None})
                     for case, refusal in zip(turn.cases, turn.refusals, strict=True)
                 ],
-                "unread": [{"name": each.name, "source": each.source} | _reason(each) for each in turn.unread],
+                "unread": [_named(each, "name", "source", "reason", "detail") for each in turn.unread],
             }
             for turn in suite.turns
         ],
     }
 
 
-def _reason(refusal: Refusal | None) -> dict[str, str | None]:
-    return {"reason": refusal.reason if refusal else None, "detail": refusal.detail if refusal else None}
+# ---- read ----
 
 
-def _suite_of(record: Mapping[str, Any], turns: Sequence[Turn], cases: Sequence[Case]) -> Suite:
+def from_json(record: Mapping[str, Any]) -> Match:
+    """The match that `to_json` wrote. Raises LedgerError where the record is another's, or does not hold together."""
+    if record.get("schema") != SCHEMA:
+        raise LedgerError(
+            f"a record of schema {ascii(record.get('schema'))[:40]}, where {SCHEMA} is read; use the version of selfplay that "
+            "wrote it, which config.yaml names"
+        )
+    try:
+        match = _match_of(Fields({"replayed": 0, **record}))  # ledgers of runs that knew no replay lack it
+        _check(match)
+    except LedgerError as error:
+        raise LedgerError(f"not the record of a match: {error}") from None
+    return match
+
+
+def _match_of(fields: Fields) -> Match:
+    fields("kind", "text")
+    turns = [_turn_of(each) for each in fields.objects("turns")]
+    texts = (*fields.each("texts", "text"), "")  # -1: a literal case has none
+    cases = tuple(_case_of(each, texts[each.place("text", len(texts) - 1, -1)]) for each in fields.objects("cases"))
+    chains = tuple(_chain_of(each, turns) for each in fields.objects("chains"))
+    outside = [(_chain_of(each, turns), each.each("verdicts", "verdict or null")) for each in fields.objects("outside")]
+    suites = [
+        _suite_of(each, turns, cases, each.place("reads", len(chains), -1 if outside else 0))
+        for each in fields.objects("suites")
+    ]
+    targets = tuple(
+        Target(each("origin", "origin"), each("code", "text"), each.each("verdicts", "verdict or null"))
+        for each in fields.objects("targets")
+    )
+    programs = fields.lists("programs", "verdict or null")
+    if len(programs) != len(chains):
+        raise LedgerError(f"programs has {len(programs)} rows for {len(chains)} chains")
+    if any(
+        len(row) != len(cases) for row in (*programs, *(each.verdicts for each in targets), *(r for _, r in outside))
+    ):
+        raise LedgerError(f"a program or a target has not one verdict for each of the {len(cases)} cases")
+    own = fields.place("own", len(cases) + 1)
+    return Match(
+        problem=_problem_of(fields.object("problem")),
+        step=_step_of(fields.object("step")),
+        asked=fields("asked", "count"),
+        chains=chains,
+        suites=tuple(suites),
+        cases=cases,
+        own=own,
+        programs=programs,
+        targets=targets,
+        outside=outside[0][0] if outside else None,
+        outside_verdicts=outside[0][1] if outside else (),
+        replayed=fields.place("replayed", len(cases) + 1 - own),
+    )
+
+
+def _check(match: Match) -> None:
+    """Raises LedgerError where a conversation is not of the stages that the step played, or there is too much to be scored."""
+    played, faced = match.step.played, len(match.cases) + sum(len(suite.cases) for suite in match.suites)
+    if (len(match.programs) + len(match.targets) + len(match.suites) + 2) * faced > MAX_WORK:
+        raise LedgerError(f"it holds {len(match.programs)} programs and {faced} cases, more than can be scored")
+    if list(played) != sorted(set(played)) or match.step.stage not in played:
+        raise LedgerError(
+            f"step.played is {list(played[:10])}, where stages in order are due, {match.step.stage} among them"
+        )
+    outside = () if match.outside is None else (match.outside,)
+    for episode in (*match.chains, *outside, *match.suites):
+        stages = tuple(turn.stage for turn in episode.conversation.turns)
+        golden = isinstance(episode, Suite) and stages == played[-1:]  # `--adversary golden` says all in its last turn
+        if stages != played and not golden:
+            raise LedgerError(f"a conversation has other stages than the step played, {list(played)}")
+        if len(episode.advantages) not in (0, len(stages)):
+            raise LedgerError("a conversation has not one advantage for each turn")
+        if isinstance(episode, Suite) and tuple(turn.stage for turn in episode.turns) != stages:
+            raise LedgerError(f"what a suite wrote is of other stages than its turns, {list(stages)}")
+        if isinstance(episode, Suite) and len(episode.rewards) not in (0, len(stages)):
+            raise LedgerError("a suite has not one reward for each turn")
+
+
+def _step_of(fields: Fields) -> Step:
+    return Step(
+        fields("index", "integer"),
+        fields("stage", "stage"),
+        fields("role", "trained"),
+        fields("phase", "text"),
+        fields("ends_stage", "boolean"),
+        fields.each("played", "stage"),
+    )
+
+
+def _problem_of(fields: Fields) -> Problem:
+    contract = Contract(fields.each("requires", "text"), fields.each("raises", "text"))
+    return Problem(
+        **{name: fields(name, "text") for name in ("id", "description", "entry_point", "signature", "kind", "helpers")},
+        **{name: fields(name, "text or null") for name in ("reference_solution", "difficulty")},
+        tolerance=fields("tolerance", "number or null"),
+        baseline_tests=tuple(map(_test_of, fields.objects("baseline_tests"))),
+        tags=fields.each("tags", "text"),
+        imports=fields.each("imports", "text"),
+        contract=contract if fields("has_contract", "boolean") else None,
+    )
+
+
+def _test_of(fields: Fields) -> str | StdinTest:
+    source, given, expected = (fields(name, "text or null") for name in ("source", "input", "output"))
+    return StdinTest(given, expected) if source is None else source
+
+
+def _turn_of(fields: Fields) -> Turn:
+    return Turn(
+        TurnKey(
+            fields("step", "integer"),
+            fields("problem", "text"),
+            fields("role", "role"),
+            fields("branch", "integer"),
+            fields("stage", "stage"),
+        ),
+        fields.each("prompt_ids", "integer"),
+        fields.each("ids", "integer"),
+        fields.each("logprobs", "number"),
+        fields("text", "text"),
+        fields("truncated", "boolean"),
+        fields("fresh", "boolean"),
+        fields("thought", "text"),
+    )
+
+
+def _conversation_of(fields: Fields, role: Role, turns: Sequence[Turn]) -> Conversation:
+    return Conversation(role, tuple(turns[number] for number in fields.places("turns", len(turns))))
+
+
+def _advantages_of(fields: Fields) -> Values:
+    trained, values = fields.each("trained", "boolean"), fields.each("advantages", "number")
+    if len(trained) != len(values):
+        raise LedgerError("a conversation has not one advantage for each turn")
+    return tuple(value if marked else None for value, marked in zip(values, trained, strict=True))
+
+
+def _chain_of(fields: Fields, turns: Sequence[Turn]) -> Chain:
+    return Chain(
+        _conversation_of(fields, "generator", turns),
+        Code(fields("code", "text or null"), fields("how", "text")),
+        fields("reward", "number or null"),
+        _advantages_of(fields),
+        fields("correct", "boolean or null"),
+        fields("greedy", "boolean"),
+    )
+
+
+def chain_from_json(record: Mapping[str, Any]) -> Chain:
+    """The chain that `chain_to_json` wrote."""
+    fields = Fields(record)
+    return _chain_of(fields.object("chain"), [_turn_of(each) for each in fields.objects("turns")])
+
+
+def _case_of(fields: Fields, text: str) -> Case:
+    return Case(
+        **{name: fields(name, "text") for name in ("name", "source", "arguments", "operator", "expected", "mark")},
+        tolerance=(fields("relative", "number"), fields("absolute", "number")),
+        calls=fields.each("calls", "text"),
+        text=text,
+    )
+
+
+def case_from_json(fields: Fields) -> Case:
+    """The case that `case_to_json` wrote."""
+    return _case_of(fields, fields("text", "text"))
+
+
+def _suite_of(fields: Fields, turns: Sequence[Turn], cases: Sequence[Case], reads: int) -> Suite:
     return Suite(
-        Conversation("discriminator", tuple(turns[number] for number in record["turns"])),
-        record["reads"],
-        tuple(_written_of(turn, cases) for turn in record["written"]),
-        tuple(record["rewards"]),
-        _advantages_of(record),
+        _conversation_of(fields, "discriminator", turns),
+        reads,
+        tuple(_written_of(each, cases) for each in fields.objects("written")),
+        fields.each("rewards", "number or null"),
+        _advantages_of(fields),
     )
 
 
-def _written_of(record: Mapping[str, Any], cases: Sequence[Case]) -> WrittenTurn:
+def _written_of(fields: Fields, cases: Sequence[Case]) -> WrittenTurn:
+    written = [(each, cases[each.place("case", len(cases))]) for each in fields.objects("cases")]
     return WrittenTurn(
-        record["stage"],
-        tuple(replace(cases[each["case"]], name=each["name"], source=each["source"]) for each in record["cases"]),
-        tuple(None if each["reason"] is None else _refusal_of(each) for each in record["cases"]),
-        tuple(_refusal_of(each) for each in record["unread"]),
-        record["dropped"],
-        record["critique"],
-        record["salvaged"],
+        fields("stage", "stage"),
+        tuple(replace(case, name=each("name", "text"), source=each("source", "text")) for each, case in written),
+        tuple(_fate_of(each) for each, _ in written),
+        tuple(map(_refusal_of, fields.objects("unread"))),
+        fields("dropped", "count"),
+        fields("critique", "text"),
+        fields("salvaged", "count"),
     )
 
 
-def _refusal_of(record: Mapping[str, Any]) -> Refusal:
-    return Refusal(record["name"], record["source"], record["reason"], record["detail"])
+def _fate_of(fields: Fields) -> Refusal | None:
+    reason, detail = (fields(name, "text or null") for name in ("reason", "detail"))
+    return None if reason is None else Refusal(fields("name", "text"), fields("source", "text"), reason, detail or "")
+
+
+def _refusal_of(fields: Fields) -> Refusal:
+    return Refusal(*(fields(name, "text") for name in ("name", "source", "reason", "detail")))

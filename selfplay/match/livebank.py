@@ -17,6 +17,7 @@ from typing import Any
 from selfplay.cases.case import Case
 from selfplay.game.problems import Problem
 from selfplay.match.cover import cover
+from selfplay.match.fields import Fields
 from selfplay.match.ledger import case_from_json
 from selfplay.match.record import Match
 from selfplay.match.testbank import BankedSuite, BankedTest, joined
@@ -45,17 +46,34 @@ def replayed(bank: Bank) -> dict[str, tuple[Case, ...]]:
     return {problem: tuple(test.case for test in suite.tests) for problem, suite in bank.items()}
 
 
-def suite_from_json(told: Mapping[str, Any]) -> BankedSuite:
-    """The suite of a bank that `as_json` told. Its problem is what the bank says of it, without reference and tests."""
-    problem = Problem(told["id"], told["description"], told["entry_point"], told["signature"], (), kind=told["kind"])
-    tests = tuple(
-        BankedTest(
-            *(one["test"], one["stage"], tuple(one["kills"]), one["run"], case_from_json(one["case"]), one["step"]),
-            *(one.get("text", ""), one.get("site", "")),
-        )
-        for one in told["tests"]
+def suite_from_json(record: Mapping[str, Any]) -> BankedSuite:
+    """The suite of a bank that `as_json` told. Its problem is what the bank says of it, without reference and tests.
+
+    Raises LedgerError.
+    """
+    fields = Fields(record)
+    names = ("id", "description", "entry_point", "signature", "kind")
+    problem = Problem(**{name: fields(name, "text") for name in names}, baseline_tests=())
+    tests = tuple(_test_of(each, problem.kind) for each in fields.objects("tests"))
+    return BankedSuite(problem, tests, fields.each("programs", "text"), fields("written", "count"), record["scores"])
+
+
+def _test_of(fields: Fields, kind: str) -> BankedTest:
+    if kind == "function":
+        test = fields("test", "text")
+    else:
+        pair = fields.object("test")
+        test = {name: pair(name, "text") for name in ("input", "output")}
+    return BankedTest(
+        test,
+        fields("stage", "stage"),
+        fields.each("kills", "count"),
+        fields("run", "text"),
+        case_from_json(fields.object("case")),
+        fields("step", "integer or null"),
+        fields.optional("text", "text", ""),
+        fields.optional("site", "text", ""),
     )
-    return BankedSuite(problem, tests, tuple(told["programs"]), told["written"], told["scores"])
 
 
 def _bounded(suite: BankedSuite) -> BankedSuite:
