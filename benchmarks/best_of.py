@@ -19,7 +19,7 @@ from selfplay.evaluation.intervals import Estimate, mean, ratio
 from selfplay.learning.heldout import held_out
 from selfplay.learning.opening import source_of
 from selfplay.learning.setup import open_judge
-from selfplay.match.agreement import groups
+from selfplay.match.agreement import agreements
 from selfplay.match.record import Match, Row, once
 from selfplay.match.solver import best_of
 from selfplay.mutation.bank import MutantBank
@@ -29,7 +29,7 @@ Choice = Callable[[Match], int]
 
 def given_alone(match: Match) -> int:
     """A program that passes the most of the tests that came with the problem."""
-    return groups(_passed(match, match.baseline), known=1 + match.own)[0].programs[0]
+    return agreements(_passed(match, match.baseline), known=1 + match.own)[0].programs[0]
 
 
 def agreement_alone(match: Match) -> int:

@@ -6,7 +6,7 @@ that a model wrote.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -26,19 +26,17 @@ SHOWN = ("code_greedy", "code_correct", "best_of_n", "oracle", "test_validity", 
 def text_table(table: Table, title: str, signed: bool = False) -> str:
     """A line per figure and a column per player; values with their 95 % intervals."""
     figures = dict.fromkeys(figure for own in table.values() for figure in own)
-    rows = [[title, *table], *([figure, *_cells(table, figure, signed)] for figure in figures)]
+    rows = [
+        [title, *table],
+        *([figure, *(_cell(own.get(figure), signed) for own in table.values())] for figure in figures),
+    ]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
     )
 
 
-def _cells(table: Table, figure: str, signed: bool) -> Iterator[str]:
-    for own in table.values():
-        yield _cell(own.get(figure), signed)
-
-
-def _cell(estimate: Estimate | None, signed: bool = False) -> str:
+def _cell(estimate: Estimate | None, signed: bool) -> str:
     if estimate is None or np.isnan(estimate.value):
         return "-"
     form = "{:+.3f} ({:+.3f} to {:+.3f})" if signed else "{:.3f} ({:.3f} to {:.3f})"
@@ -67,11 +65,9 @@ def cross_text(cross: CrossPlay) -> str:
     """Both tables, a row per generator and a column per discriminator."""
     parts = []
     for title, cells in (("programs that survive", cross.survives), ("wrong programs killed", cross.kills)):
-        rows = [[f"{title}: generator of \\ discriminator of", *cross.names]]
-        rows += [[name, *map(_cell, row)] for name, row in zip(cross.names, cells, strict=True)]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows]
-        parts.append("\n".join(lines))
+        columns = zip(cross.names, zip(*cells, strict=True), strict=True)
+        table = {name: dict(zip(cross.names, column, strict=True)) for name, column in columns}
+        parts.append(text_table(table, f"{title}: generator of \\ discriminator of"))
     return "\n\n".join(parts)
 
 

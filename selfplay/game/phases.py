@@ -40,55 +40,22 @@ class Step:
         return self.role in (role, "both")
 
 
-@dataclass(frozen=True, slots=True)
-class _Budget:
-    discriminator: int
-    generator: int
-    k: int
-
-    @property
-    def updates(self) -> dict[str, int]:
-        """Steps per stage that train each role under `full`; of K alternating steps the generator has the odd one."""
-        return {"discriminator": self.discriminator + self.k // 2, "generator": self.generator + (self.k + 1) // 2}
-
-    @property
-    def steps(self) -> int:
-        return self.discriminator + self.generator + self.k
-
-
 _Block = list[tuple[Trained, str]]  # (who learns, label) of each step of one stage
+_GENERATOR: _Block = [("generator", "generator")]
+_DISCRIMINATOR: _Block = [("discriminator", "discriminator")]
+_ALTERNATING: _Block = [("generator", "alternating"), ("discriminator", "alternating")]
 
 
-def _generator(count: int) -> _Block:
-    return [("generator", "generator")] * count
+def _full(discriminator: int, generator: int, k: int) -> _Block:
+    return [*_DISCRIMINATOR * discriminator, *_GENERATOR * generator, *islice(cycle(_ALTERNATING), k)]
 
 
-def _discriminator(count: int) -> _Block:
-    return [("discriminator", "discriminator")] * count
-
-
-def _full(budget: _Budget) -> _Block:
-    alternating: _Block = [("generator", "alternating"), ("discriminator", "alternating")]
-    return [*_discriminator(budget.discriminator), *_generator(budget.generator), *islice(cycle(alternating), budget.k)]
-
-
-def _joint(budget: _Budget) -> _Block:
-    return [("both", "joint")] * max(budget.updates.values())
-
-
-def _generator_only(budget: _Budget) -> _Block:
-    return _generator(budget.updates["generator"])
-
-
-def _discriminator_only(budget: _Budget) -> _Block:
-    return _discriminator(budget.updates["discriminator"])
-
-
-_BY_STAGE: dict[str, Callable[[_Budget], _Block]] = {
+# Of `full`'s K alternating steps the generator has the odd one.
+_BY_STAGE: dict[str, Callable[[int, int, int], _Block]] = {
     "full": _full,
-    "joint": _joint,
-    "generator_only": _generator_only,
-    "discriminator_only": _discriminator_only,
+    "joint": lambda d, g, k: [("both", "joint")] * max(d + k // 2, g + (k + 1) // 2),
+    "generator_only": lambda d, g, k: _GENERATOR * (g + (k + 1) // 2),
+    "discriminator_only": lambda d, g, k: _DISCRIMINATOR * (d + k // 2),
 }
 SCHEDULES = (*_BY_STAGE, "alternating", "single_stage")
 
@@ -106,17 +73,15 @@ def schedule(
     if name not in SCHEDULES:
         raise UnknownName("schedule", name, SCHEDULES)
     _check(stages, n_discriminator_steps, n_generator_steps, k)
-    budget = _Budget(n_discriminator_steps, n_generator_steps, k)
+    counts = (n_discriminator_steps, n_generator_steps, k)
     if name in _BY_STAGE:
-        return _by_stage(_BY_STAGE[name](budget), stages)
-    total = budget.steps * len(stages)
+        return _by_stage(_BY_STAGE[name](*counts), stages)
+    total = sum(counts) * len(stages)
     return _single(total, 5, (5,)) if name == "single_stage" else _single(total, stages[0], STAGE_IDS)
 
 
 def _by_stage(block: _Block, stages: Sequence[int]) -> tuple[Step, ...]:
-    flat: list[tuple[int, int, Trained, str]] = [
-        (stage, place, role, label) for stage in stages for place, (role, label) in enumerate(block, 1)
-    ]
+    flat = [(stage, place, *step) for stage in stages for place, step in enumerate(block, 1)]
     return tuple(
         Step(index, stage, role, f"stage {stage} {label}", ends_stage=place == len(block))
         for index, (stage, place, role, label) in enumerate(flat)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class Agreement:
     """Programs that pass the same tests. `known` counts the right tests that they pass, `tests` the others."""
 
     programs: tuple[int, ...]
@@ -32,10 +32,10 @@ class Group:
         return (-self.known, -self.score, -len(self.programs), self.programs[0])
 
 
-def groups(passed: Sequence[Sequence[bool]], known: int = 0) -> tuple[Group, ...]:
+def agreements(passed: Sequence[Sequence[bool]], known: int = 0) -> tuple[Agreement, ...]:
     """The groups, the best first. `passed` has a row per program; its first `known` columns are tests known to be right."""
     members: dict[tuple[bool, ...], list[int]] = {}
     for number, row in enumerate(passed):
         members.setdefault(tuple(row), []).append(number)
-    found = [Group(tuple(own), sum(row[:known]), sum(row[known:])) for row, own in members.items()]
-    return tuple(sorted(found, key=lambda group: group.rank))
+    groups = [Agreement(tuple(own), sum(row[:known]), sum(row[known:])) for row, own in members.items()]
+    return tuple(sorted(groups, key=lambda group: group.rank))

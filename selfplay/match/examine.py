@@ -74,19 +74,19 @@ def judged(submissions: Sequence[Submission], step: Step, judge: Judge, asked: i
         [judge.desk.code(submission.problem, chain.turns[-1].text) for chain in submission.chains]
         for submission in submissions
     ]
-    written = read_suites(
+    # Where a problem has no reference, its programs say which assertions a test makes.
+    written = judge.settle(
         [
-            (submission.problem, submission.suites, [code.source for code in own if code.source])
+            (submission.problem, _read(submission, judge), [code.source for code in own if code.source])
             for submission, own in zip(submissions, codes, strict=True)
-        ],
-        judge,
+        ]
     )
     matches = [
         _laid(submission, suites, own, step, judge, asked)
         for submission, suites, own in zip(submissions, written, codes, strict=True)
     ]
     programs = [
-        _job(match, [chain.code.source or "" for chain in (*match.chains, *_outside(match))], everything=True)
+        _job(match, [chain.code.source or "" for chain in (*match.chains, match.outside) if chain], everything=True)
         for match in matches
     ]
     targets = [_job(match, [target.source for target in match.targets]) for match in matches]
@@ -94,6 +94,13 @@ def judged(submissions: Sequence[Submission], step: Step, judge: Judge, asked: i
     return [
         _with_verdicts(match, own, wrong)
         for match, own, wrong in zip(matches, matrices[: len(matches)], matrices[len(matches) :], strict=True)
+    ]
+
+
+def _read(submission: Submission, judge: Judge) -> list[Written]:
+    return [
+        judge.desk.suite(submission.problem, [(turn.stage, turn.text) for turn in suite.turns])
+        for suite in submission.suites
     ]
 
 
@@ -145,10 +152,6 @@ def _named(turn: WrittenTurn, cases: Mapping[object, Case]) -> WrittenTurn:
     return replace(turn, cases=tuple(own))
 
 
-def _outside(match: Match) -> tuple[Chain, ...]:
-    return () if match.outside is None else (match.outside,)
-
-
 def _job(match: Match, sources: Sequence[str], everything: bool = False) -> Job:
     """What programs face: what counts without the bank; with `everything` what is replayed too and, after it, the rest.
 
@@ -174,19 +177,3 @@ def _with_verdicts(match: Match, own: Matrix, wrong: Matrix) -> Match:
     )
     rows, outside = own.verdicts[: len(match.chains)], own.verdicts[len(match.chains) :]
     return replace(match, programs=rows, targets=targets, outside_verdicts=outside[0] if outside else ())
-
-
-def read_suites(
-    written: Sequence[tuple[Problem, Sequence[Conversation], Sequence[str]]], judge: Judge
-) -> list[list[Written]]:
-    """Read and admit the suites of many problems, the references run in one call of the box. Programs stand beside a problem:
-    where it has no reference, they say which assertions a test makes."""
-    asked = [
-        (
-            problem,
-            [judge.desk.suite(problem, [(turn.stage, turn.text) for turn in suite.turns]) for suite in suites],
-            codes,
-        )
-        for problem, suites, codes in written
-    ]
-    return judge.settle(asked)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from selfplay.cases.case import Case, Refusal, Verdict
+from selfplay.cases.case import Case, Refusal
 from selfplay.game.episode import Role
 from selfplay.match.record import Match, Suite
 from selfplay.match.score import program_outcome
@@ -19,33 +19,25 @@ def excerpt(match: Match, role: Role, number: int, stages: Sequence[int]) -> Ite
     """The chain or suite of this number: a program with its results, or the tests of the turns at `stages`."""
     if role == "generator":
         outcome = program_outcome(match, number)
-        told = (("own tests", outcome.baseline), ("exam", outcome.exam), ("all readable tests", outcome.well_formed))
-        yield "passes " + ", ".join(f"{_passed(verdicts)} of {name}" for name, verdicts in told)
+        faced = (("own tests", outcome.baseline), ("exam", outcome.exam), ("all readable tests", outcome.well_formed))
+        yield "passes " + ", ".join(f"{own.count('passed')} of {len(own)} of {name}" for name, own in faced)
         source = match.chains[number].code.source
         yield from _cut(source.splitlines() if source else ["(no program)"])
     else:
         suite = match.suites[number]
-        valid, tests = sum(map(sum, (turn.valid for turn in suite.turns))), suite.written
-        yield f"{valid} of {tests} tests count; at the trained stages:"
+        valid = sum(sum(turn.valid) for turn in suite.turns)
+        yield f"{valid} of {suite.written} tests count; at the trained stages:"
         yield from _cut(_tests(match, suite, stages))
-
-
-def _passed(verdicts: Sequence[Verdict]) -> str:
-    return f"{verdicts.count('passed')} of {len(verdicts)}"
 
 
 def _tests(match: Match, suite: Suite, stages: Sequence[int]) -> Iterator[str]:
     row = match.read(suite)
     for turn in suite.turns:
         if turn.stage in stages:
-            for case, refusal in zip(turn.cases, turn.refusals, strict=True):
-                [verdict] = match.each(row, [case])
-                yield f"{turn.stage}  {_fate(refusal, verdict)}: {_line(case)}"
+            for case, refusal, verdict in zip(turn.cases, turn.refusals, match.each(row, turn.cases), strict=True):
+                read = f"counts, the program it read: {verdict or 'not run'}"
+                yield f"{turn.stage}  {f'refused, {refusal.reason}' if refusal else read}: {_line(case)}"
             yield from (f"{turn.stage}  not read, {each.reason}: {_line(each)}" for each in turn.unread)
-
-
-def _fate(refusal: Refusal | None, verdict: Verdict | None) -> str:
-    return f"refused, {refusal.reason}" if refusal else f"counts, the program it read: {verdict or 'not run'}"
 
 
 def _line(test: Case | Refusal) -> str:

@@ -152,6 +152,15 @@ class Match:
         """The union of the suites' well-formed cases, valid or not, in order of appearance."""
         return once(case for suite in self.suites for case in suite.cases)
 
+    @property
+    def first_stages(self) -> dict[tuple[object, ...], int]:
+        """For each case that counts, by identity, the first stage at which a suite wrote it."""
+        stages: dict[tuple[object, ...], int] = {}
+        for turn in (turn for suite in self.suites for turn in suite.turns):
+            for case in turn.admitted:
+                stages[case.identity] = min(turn.stage, stages.get(case.identity, turn.stage))
+        return stages
+
     def read(self, suite: Suite) -> Row:
         """The row of the program that a suite read."""
         return self.programs[suite.reads] if suite.reads >= 0 else self.outside_verdicts

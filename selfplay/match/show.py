@@ -13,7 +13,7 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from itertools import chain as flatten
 
-from selfplay.cases.case import Case, Verdict
+from selfplay.cases.case import Verdict
 from selfplay.game.episode import Conversation, Role, Turn
 from selfplay.game.phases import Step
 from selfplay.game.players import Player, Sampling
@@ -23,7 +23,6 @@ from selfplay.game.rewards import RULES
 from selfplay.game.rollout import Table, play
 from selfplay.game.stages import get_stage
 from selfplay.judging.judge import Judge
-from selfplay.judging.turns import WrittenTurn
 from selfplay.match.examine import examine
 from selfplay.match.record import Match
 from selfplay.match.score import score
@@ -70,8 +69,8 @@ def play_and_show(
 
 def warnings(match: Match, sampling: Sampling, player: str, prompts: str) -> list[str]:
     """What to look into where a turn is empty; nothing where none is."""
-    found = list(_empty(match))
-    if not found:
+    empty = list(_empty(match))
+    if not empty:
         return []
     causes = [
         f"  - temperature too low or too high: it is {sampling.temperature:g}; 0.7 to 1.0 suits most models",
@@ -80,7 +79,9 @@ def warnings(match: Match, sampling: Sampling, player: str, prompts: str) -> lis
         f"  - not the model you meant, or one that was not trained to follow instructions: it is {player}",
     ]
     said = [
-        f"  {_name(turn)}: {why}; asked by prompts/{prompts}/{turn.key.role}/{turn.stage}.jinja" for turn, why in found
+        f"  stage {turn.stage} ({get_stage(turn.stage).name}), {turn.key.role}: {why}; "
+        f"asked by prompts/{prompts}/{turn.key.role}/{turn.stage}.jinja"
+        for turn, why in empty
     ]
     return ["", "WARNING, turns that came to nothing:", *said, "usual causes:", *causes]
 
@@ -135,29 +136,19 @@ def _short(line: str) -> str:
 
 def _cases(match: Match) -> Iterator[str]:
     """Every test with its fate: the program's verdict, or why it does not count."""
+    turns = [turn for suite in match.suites[:1] for turn in suite.turns]
+    faced = [("own", match.baseline), ("old", match.replay), *((str(turn.stage), turn.admitted) for turn in turns)]
+    refused = {str(turn.stage): turn.refused for turn in turns}
     yield "-- tests"
-    for case in match.baseline:
-        yield _case_line("own", case.source, _verdict(match, case))
-    for case in match.replay:
-        yield _case_line("old", case.source, _verdict(match, case))
-    for suite in match.suites[:1]:
-        for turn in suite.turns:
-            yield from _turn_lines(match, turn)
-
-
-def _turn_lines(match: Match, turn: WrittenTurn) -> Iterator[str]:
-    for case in turn.admitted:
-        yield _case_line(str(turn.stage), case.source, _verdict(match, case))
-    for refusal in turn.refused:
-        yield _case_line(str(turn.stage), refusal.source, f"not admitted: {refusal.detail or refusal.reason}")
+    for stage, cases in faced:
+        for case, verdict in zip(cases, match.each(match.programs[0], cases), strict=True):
+            yield _case_line(stage, case.source, verdict or "not run")
+        for refusal in refused.get(stage, ()):
+            yield _case_line(stage, refusal.source, f"not admitted: {refusal.detail or refusal.reason}")
 
 
 def _case_line(stage: str, source: str, fate: str) -> str:
     return f"  {stage:>3}  {textwrap.shorten(_first_line(source), 64, placeholder=' ...'):<64}  {_short(fate)}"
-
-
-def _verdict(match: Match, case: Case) -> str:
-    return match.each(match.programs[0], [case])[0] or "not run"
 
 
 def _matrix(match: Match) -> Iterator[str]:
@@ -184,10 +175,6 @@ def _rewards(match: Match) -> str:
 
 def _number(value: float | None) -> str:
     return "lost to infrastructure" if value is None else f"{value:.2f}"
-
-
-def _name(turn: Turn) -> str:
-    return f"stage {turn.stage} ({get_stage(turn.stage).name}), {turn.key.role}"
 
 
 def _cut(turn: Turn) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from selfplay.cases.case import Verdict
@@ -33,12 +33,7 @@ class SolutionTest:
     refused: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        return {
-            "stage": self.stage,
-            "source": self.source,
-            "verdict": self.verdict,
-            "refused": self.refused or None,
-        }
+        return asdict(self) | {"refused": self.refused or None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,21 +95,17 @@ class Solution:
 
     def text(self, chain: bool = True) -> str:
         """For people; without the `chain` where that was shown as it came."""
-        lines = [*self._chain(), *self._rest()] if chain else self._rest()
-        return printable("\n".join(lines))
+        return printable("\n".join([*(self._said() if chain else ()), *self._rest()]))
 
     def as_json(self) -> dict[str, Any]:
         """One object of plain JSON values, with the problem as in a problem file."""
-        ran = self.execution
         return {
             "problem": json.loads(problem_to_json(self.problem)),
             "player": self.player,
             "chain": {str(stage): text for stage, text in self.chain.items()},
             "code": self.code,
             "tests": [test.as_json() for test in self.tests],
-            "execution": None
-            if ran is None
-            else {"tier": ran.tier, "passed": ran.passed, "total": ran.total, "agreed": ran.agreed},
+            "execution": asdict(self.execution) if self.execution else None,
             "sample": self.sample,
             "samples": self.samples,
             "seconds": {
@@ -128,7 +119,7 @@ class Solution:
             },
         }
 
-    def _chain(self) -> Iterator[str]:
+    def _said(self) -> Iterator[str]:
         for stage, said in self.chain.items():
             yield f"-- stage {stage}, {get_stage(stage).name}"
             yield from textwrap.indent(said.strip() or "(nothing)", "  ").splitlines()
@@ -150,11 +141,8 @@ class Solution:
         if ran is None:
             return "nothing was run"
         also = f"; {ran.agreed} of {self.samples} programs do the same" if self.samples > 1 else ""
-        doubt = (
-            ""
-            if self.problem.reference_solution
-            else "; without a reference nobody knows which of its own tests are right"
-        )
+        sure = self.problem.reference_solution is not None
+        doubt = "" if sure else "; without a reference nobody knows which of its own tests are right"
         return f"passed {ran.passed} of {ran.total} tests{also} (sandbox: {ran.tier}){doubt}"
 
 

@@ -11,12 +11,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
 from selfplay.box.local import LocalBox
-from selfplay.cases.case import Case
 from selfplay.cases.read import problem_cases
 from selfplay.errors import SelfplayError
 from selfplay.game.episode import Group
@@ -27,8 +25,7 @@ from selfplay.game.rollout import play
 from selfplay.judging.clerk import shared_desk
 from selfplay.judging.judge import Judge
 from selfplay.judging.turns import WrittenTurn
-from selfplay.match.agreement import Group as Agreeing
-from selfplay.match.agreement import groups
+from selfplay.match.agreement import Agreement, agreements
 from selfplay.match.entrant import Account, Clocked, Entrant, Spent
 from selfplay.match.examine import examine
 from selfplay.match.record import Match, once
@@ -36,6 +33,7 @@ from selfplay.match.solution import Execution, Solution, SolutionTest
 
 SOLVING = -3  # the step number that keys the random numbers
 Heard = Callable[[Request, str, Completion], None]  # the request, its answer as text and as tokens
+_Choice = tuple[int, Code, tuple[SolutionTest, ...], Execution | None]  # the sample handed in, and what is known of it
 
 
 class Solver:
@@ -83,14 +81,14 @@ class Solver:
         played = play(player, entrant.prompts, problems, step, entrant.table(samples))
         started = time.perf_counter()
         if self._judge is None:
-            found = [_read(group) for group in played]
+            choices = [_read(group) for group in played]
         else:
             matches = examine(played, step, self._judge, entrant.prompts.cases)
-            found = [_judged(match, self._judge.box.tier) for match in matches]
+            choices = [_judged(match, self._judge.box.tier) for match in matches]
         judging = (time.perf_counter() - started) / max(len(problems), 1)
         return [
-            self._solution(group, one, player.accounts[group.problem.id], judging)
-            for group, one in zip(played, found, strict=True)
+            self._solution(group, choice, player.accounts[group.problem.id], judging)
+            for group, choice in zip(played, choices, strict=True)
         ]
 
     def _listen(self, requests: Sequence[Request], done: Sequence[Completion], seconds: float) -> None:
@@ -98,27 +96,27 @@ class Solver:
             for request, one in zip(requests, done, strict=True):
                 self.hear(request, self.entrant.player.chat.text(one.ids), one)
 
-    def _solution(self, group: Group, found: _Found, account: Account, judging: float) -> Solution:
-        chain = group.chains[found.sample]
+    def _solution(self, group: Group, choice: _Choice, account: Account, judging: float) -> Solution:
+        sample, code, tests, execution = choice
         spent = {stage: Spent() for stage in self.entrant.stages}
         for (_, stage), cost in account.items():
             spent[stage] += cost
         return Solution(
             problem=group.problem,
             player=self.entrant.name,
-            chain={turn.stage: turn.text for turn in chain.turns[:-1]},
-            code=found.code.source,
-            how=found.code.how,
-            tests=found.tests,
-            execution=found.execution,
-            sample=found.sample,
+            chain={turn.stage: turn.text for turn in group.chains[sample].turns[:-1]},
+            code=code.source,
+            how=code.how,
+            tests=tests,
+            execution=execution,
+            sample=sample,
             samples=self.num_samples,
             spent=spent,
             judging=judging,
         )
 
 
-def best_of(match: Match, blind: bool = False) -> Agreeing:
+def best_of(match: Match, blind: bool = False) -> Agreement:
     """The programs of a match that are handed in, its first for all: the problem's own tests decide, with a reference all
     tests that count, then agreement. A test that infrastructure took from any program decides nothing.
 
@@ -135,59 +133,41 @@ def best_of(match: Match, blind: bool = False) -> Agreeing:
         [chain.code.source is not None, *(row[number] == "passed" for number in (*known, *others))]
         for chain, row in zip(match.chains, rows, strict=True)
     ]
-    return groups(passed, known=1 + len(known))[0]
+    return agreements(passed, known=1 + len(known))[0]
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """What reading and running a group came to."""
-
-    sample: int
-    code: Code
-    tests: tuple[SolutionTest, ...]
-    execution: Execution | None = None
-
-
-def _judged(match: Match, tier: str) -> _Found:
+def _judged(match: Match, tier: str) -> _Choice:
+    """The best program of a match, with every test and what the program did on it."""
     best = best_of(match)
-    number = best.programs[0]
-    row = match.programs[number]
-    counting = [
-        SolutionTest(None if place < match.own else _stage(match, case), case.source, match.each(row, [case])[0])
-        for place, case in enumerate(match.counting)
+    number, stages = best.programs[0], match.first_stages
+    tests = [
+        SolutionTest(None if place < match.own else stages[case.identity], case.source, verdict)
+        for place, (case, verdict) in enumerate(
+            zip(match.counting, match.each(match.programs[number], match.counting), strict=True)
+        )
     ]
-    verdicts = [test.verdict for test in counting]
-    refused = _refused(turn for suite in match.suites for turn in suite.turns)
-    return _Found(
-        number,
-        match.chains[number].code,
-        (*counting[: match.own], *sorted((*counting[match.own :], *refused), key=lambda test: test.stage or 0)),
-        Execution(tier, verdicts.count("passed"), len(verdicts), len(best.programs)),
-    )
-
-
-def _stage(match: Match, case: Case) -> int:
-    """The first stage at which some suite got the case admitted."""
-    return min(
-        turn.stage
-        for suite in match.suites
-        for turn in suite.turns
-        if any(each.identity == case.identity for each in turn.admitted)
-    )
+    passed = sum(test.verdict == "passed" for test in tests)
+    written = [*tests[match.own :], *_refused(turn for suite in match.suites for turn in suite.turns)]
+    ran = Execution(tier, passed, len(tests), len(best.programs))
+    return number, match.chains[number].code, (*tests[: match.own], *_by_stage(written)), ran
 
 
 def _refused(turns: Iterable[WrittenTurn]) -> list[SolutionTest]:
     """Tests that do not count, each once; what merely repeats another test of its suite is left out."""
-    found = {
+    tests = {
         (turn.stage, refusal.source): SolutionTest(turn.stage, refusal.source, refused=refusal.detail or refusal.reason)
         for turn in turns
         for refusal in turn.refused
         if refusal.reason != "duplicate"
     }
-    return list(found.values())
+    return list(tests.values())
 
 
-def _read(group: Group) -> _Found:
+def _by_stage(tests: Iterable[SolutionTest]) -> list[SolutionTest]:
+    return sorted(tests, key=lambda test: test.stage or 0)
+
+
+def _read(group: Group) -> _Choice:
     """The first sample's program and tests, nothing run: by the clerk, since a model wrote them."""
     problem, desk = group.problem, shared_desk()
     known = problem_cases(problem)
@@ -201,5 +181,4 @@ def _read(group: Group) -> _Found:
         for source in (*(case.source for case in turn.admitted), turn.text)
         if source
     ]
-    tests = sorted((*written, *_refused(turns)), key=lambda test: test.stage or 0)
-    return _Found(0, desk.code(problem, group.chains[0].turns[-1].text), (*own, *tests))
+    return 0, desk.code(problem, group.chains[0].turns[-1].text), (*own, *_by_stage([*written, *_refused(turns)])), None

@@ -123,7 +123,7 @@ def _strongest(match: Match, run: str) -> BankedSuite:
     """The match's small suite, with the mutation scores before and after."""
     wrong = [*wrong_of(match)]
     usable = [number for number, one in enumerate(wrong) if one.origin != "kept"]
-    stages = first_stages(match)
+    stages = match.first_stages
     tests = [_banked(case, match.problem, stages[case.identity], run) for case in match.admitted]
     writable = sorted((test for test in tests if test), key=lambda test: bool(test.text))  # of equals, data first
     kills = kills_of(match, [test.case for test in writable], wrong)
@@ -161,7 +161,7 @@ def collect(matches: Iterable[Match], run: str) -> list[BankedSuite]:
 
 def joined(known: BankedSuite, match: Match, run: str) -> BankedSuite:
     """The suite with what one more match of its problem killed, new programs behind those that are known."""
-    wrong, stages = [*wrong_of(match)], first_stages(match)
+    wrong, stages = [*wrong_of(match)], match.first_stages
     programs = dict.fromkeys((*known.programs, *(one.source for one in wrong)))
     number = {source: place for place, source in enumerate(programs)}
     tests = {one.case.identity: one for one in known.tests}
@@ -175,15 +175,6 @@ def joined(known: BankedSuite, match: Match, run: str) -> BankedSuite:
     return replace(
         known, tests=tuple(tests.values()), programs=tuple(programs), written=known.written + len(match.admitted)
     )
-
-
-def first_stages(match: Match) -> dict[tuple[object, ...], int]:
-    """For each case that counts the first stage at which a suite wrote it."""
-    found: dict[tuple[object, ...], int] = {}
-    for turn in (turn for suite in match.suites for turn in suite.turns):
-        for case in turn.admitted:
-            found[case.identity] = min(turn.stage, found.get(case.identity, turn.stage))
-    return found
 
 
 def wrong_of(match: Match) -> Iterator[Wrong]:
