@@ -162,7 +162,7 @@ def _check(config: Config) -> None:
     get_rule(config.rewards)
     Prompts(config.prompts, config.cases_per_turn)
     planned_steps(config)
-    load_problems(config.problems)
+    load_problems(config.problems, say=lambda text: None)  # the run says it
     if isinstance(config.processes, int) and config.processes > 2 * cores():
         raise SelfplayError(
             f"processes is {config.processes}, this machine has {cores()} cores: as many processes as cores are fastest, and "

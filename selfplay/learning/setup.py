@@ -203,7 +203,7 @@ def open_problems(
     `say` is told what takes time, and where a split holds too little. Raises ProblemError where a reference fails its
     own tests, SelfplayError where there is nothing to train on.
     """
-    problems = load_problems(config.problems)
+    problems = load_problems(config.problems, say=say)
     if config.problems == "procedural":
         splits = {name: tuple(p for p in problems if p.id.startswith(f"procedural-{name}-")) for name in SPLITS}
     else:

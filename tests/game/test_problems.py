@@ -164,7 +164,6 @@ def test_a_program_written_is_read_back_equal(write):
         ({"reference_solution": "def two_sum(:"}, "field 'reference_solution': is not valid Python"),
         ({"reference_solution": "def other(x): pass"}, "does not define the entry point 'two_sum'"),
         ({"reference_solution": "def two_sum(nums): pass"}, "takes (nums), the signature (nums, target)"),
-        ({"refrence_solution": ""}, "is not a field of a problem, did you mean 'reference_solution'?"),
         ({"signature": "def two_sum(a):"}, "says the same as signature; keep one of the two"),
         ({"kind": "class"}, "field 'kind': is 'class'; write \"function\" or \"stdio\""),
         ({"tolerance": True}, "field 'tolerance'"),
@@ -178,6 +177,17 @@ def test_a_program_written_is_read_back_equal(write):
 )
 def test_a_flaw_names_its_field_its_reason_and_the_way_out(write, change: dict[str, object], said: str):
     assert said in refusal(write({**PROTOTYPE, **change}))
+
+
+def test_fields_that_no_problem_has_are_kept_and_told_in_one_line(write):
+    told: list[str] = []
+    lines = [{**PROTOTYPE, "level": [3], "refrence": None}, {**PROTOTYPE, "id": "other", "level": {"a": 1}}]
+    problems = load_problems(write(*lines), say=told.append)
+    assert [problem.metadata for problem in problems] == [{"level": [3], "refrence": None}, {"level": {"a": 1}}]
+    assert len({*problems, *problems}) == 2
+    [line] = told
+    assert line.endswith("no such field: 'level'; 'refrence', did you mean 'reference_solution'?")
+    assert load_problems(write(*map(problem_to_json, problems)), say=told.append) == problems
 
 
 def test_a_comprehension_in_a_contract_may_use_names_of_its_own(write):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, asdict, fields
 from pathlib import Path
@@ -33,27 +34,31 @@ _NEEDED = ("id", "description", "baseline_tests")
 _FORM = "write one JSON object per line, or a JSON array of objects"
 
 
+Say = Callable[[str], None]
+
+
 class _Bad(Exception):
     """A field that cannot be used: field, why, action."""
 
 
-def load_problems(source: str | Path, tested: bool = True) -> tuple[Problem, ...]:
+def load_problems(source: str | Path, tested: bool = True, say: Say = warnings.warn) -> tuple[Problem, ...]:
     """The problems of a file, of one of SETS by its name, or of a reference `module:name` (`problems_of`).
 
     A file's problems are checked by reading (`validate_problem`); the package's own are proved by its tests. `tested`
-    False: as `read_problems`. Raises ProblemError with every flaw: unreadable file, malformed JSON, wrong, missing and
-    unknown fields, two problems with one id, tests or references that cannot be right.
+    False: as `read_problems`. Fields that a problem does not have are kept as its `metadata`, and `say` is told which.
+    Raises ProblemError with every flaw: unreadable file, malformed JSON, wrong and missing fields, two problems with one
+    id, tests or references that cannot be right.
     """
     if str(source) in SETS:
         folder = resource("datasets")
         files = [folder / file for file in SETS[str(source)]]
-        return tuple(problem for file in files for problem in _read(_text(file), str(file), check=False))
+        return tuple(problem for file in files for problem in _read(_text(file), str(file), False, True, say))
     if plugins.is_reference(source):
-        return problems_of(plugins.load(str(source)), str(source), tested)
-    return read_problems(_text(Path(source)), str(source), tested)
+        return problems_of(plugins.load(str(source)), str(source), tested, say)
+    return read_problems(_text(Path(source)), str(source), tested, say)
 
 
-def problems_of(held: Any, name: str, tested: bool = True) -> tuple[Problem, ...]:
+def problems_of(held: Any, name: str, tested: bool = True, say: Say = warnings.warn) -> tuple[Problem, ...]:
     """The problems that an object holds, called `name` in errors: Problems, rows with their fields, or a function that
     returns such. Raises ProblemError, where a line is the number of a row, and BadInput where it holds something else."""
     held = held() if callable(held) else held
@@ -68,25 +73,25 @@ def problems_of(held: Any, name: str, tested: bool = True) -> tuple[Problem, ...
             f"{name} holds no problems but {plugins.name_of(held)}; give a list of selfplay.Problem, rows with the fields of "
             "a problem file, or a function that returns such"
         )
-    return _collected(enumerate(held, 1), [], name, True, tested)
+    return _collected(enumerate(held, 1), [], name, True, tested, say)
 
 
-def read_problems(text: str, name: str, tested: bool = True) -> tuple[Problem, ...]:
+def read_problems(text: str, name: str, tested: bool = True, say: Say = warnings.warn) -> tuple[Problem, ...]:
     """The problems that a text holds, called `name` in errors. Raises ProblemError.
 
     `tested` False is for problems that are to be solved and no more: an id, tests and a reference may be missing (the
     entry point or a number is the id then), and a single object may be spread over lines.
     """
-    return _read(text, name, True, tested)
+    return _read(text, name, True, tested, say)
 
 
-def _read(text: str, name: str, check: bool, tested: bool = True) -> tuple[Problem, ...]:
+def _read(text: str, name: str, check: bool, tested: bool, say: Say) -> tuple[Problem, ...]:
     flaws: list[Flaw] = []
-    return _collected(_items(text if tested else _on_one_line(text), flaws), flaws, name, check, tested)
+    return _collected(_items(text if tested else _on_one_line(text), flaws), flaws, name, check, tested, say)
 
 
 def _collected(
-    items: Iterable[tuple[int, object]], flaws: list[Flaw], name: str, check: bool, tested: bool
+    items: Iterable[tuple[int, object]], flaws: list[Flaw], name: str, check: bool, tested: bool, say: Say
 ) -> tuple[Problem, ...]:
     """Items as problems, with those flaws that reading has found. Raises ProblemError."""
     problems: list[Problem] = []
@@ -107,6 +112,10 @@ def _collected(
         flaws.append(Flaw(0, "", "holds no problem", _FORM))
     if flaws:
         raise ProblemError(name, sorted(flaws, key=lambda flaw: flaw.line))
+    unknown = dict.fromkeys(field for problem in problems for field in problem.metadata)
+    if unknown:
+        named = "; ".join(f"{field!r}{suggestion(field, [*_READ, *RENAMED])}" for field in unknown)
+        say(f"{name}: kept as metadata, since a problem has no such field: {named}")
     return tuple(problems)
 
 
@@ -197,25 +206,24 @@ def _problem(item: object) -> Problem:
         return item
     if not isinstance(item, dict):
         raise _Bad("", f"holds {_kind(item)}, not an object", _FORM)
-    given = _renamed(item)
+    given, metadata = _renamed(item)
     for name in _NEEDED:
         if given.get(name) is None:
             raise _Bad(name, "is missing", "add it")
     values = {name: _READ[name](name, value) for name, value in given.items() if value is not None}
-    return Problem(**_completed(values))
+    return Problem(**_completed(values), metadata=metadata)
 
 
-def _renamed(item: dict[str, object]) -> dict[str, object]:
+def _renamed(item: dict[str, object]) -> tuple[dict[str, object], dict[str, object]]:
+    """The fields of a problem by our names, and what else the item says."""
     given: dict[str, object] = {}
-    for key, value in item.items():
+    for key in item:
         name = RENAMED.get(key, key)
-        if name not in _READ:
-            why = f"is not a field of a problem{suggestion(key, [*_READ, *RENAMED])}"
-            raise _Bad(key, why, f"rename or remove it (fields are {', '.join(_READ)})")
         if name in given:
             raise _Bad(key, f"says the same as {name}", "keep one of the two")
-        given[name] = value
-    return given
+        if name in _READ:
+            given[name] = item[key]
+    return given, {key: value for key, value in item.items() if RENAMED.get(key, key) not in _READ}
 
 
 def _completed(values: dict[str, Any]) -> dict[str, Any]:
@@ -329,4 +337,5 @@ def problem_to_json(problem: Problem) -> str:
     kept = {name: value for name, value in asdict(problem).items() if name not in default or value != default[name]}
     if problem.kind == "stdio":
         kept = {name: value for name, value in kept.items() if name not in ("entry_point", "signature")}
-    return json.dumps(kept, ensure_ascii=False)
+    metadata = kept.pop("metadata")
+    return json.dumps(kept | metadata, ensure_ascii=False)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,3 +39,6 @@ class Problem:
     hidden_tests: tuple[str | StdinTest, ...] = ()
     tolerance: float | None = None  # stdio only: numbers may differ by this much, where the problem says so
     helpers: str = ""  # source of functions that the problem brings; tests may call them on known values
+    metadata: Mapping[str, Any] = field(
+        default_factory=dict, hash=False
+    )  # what else its file says; nothing here reads it
