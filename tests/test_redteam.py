@@ -73,12 +73,16 @@ def test_a_victim_hit_a_moment_ago_is_noticed_and_replaced(monkeypatch: pytest.M
         "standard output",
         "network",
         "one case dressed",
+        "hostile tests",
         "neighbours",
         "command line",
     ],
 )
 def test_no_attack_of_this_family_gets_through(box: LocalBox, family: str) -> None:
-    chosen = [attack for attack in attacks([family]) if "hanging" not in attack.name]
+    own = [attack for attack in attacks([family]) if "hanging" not in attack.name]
+    chosen = [
+        attack for attack in own if not (isinstance(attack, Harm) and attack.drains)
+    ]  # minutes; the slow test has them
     assert [outcome for outcome in run(chosen, box, shown=False) if outcome.deviation] == []
 
 

@@ -141,15 +141,15 @@ def _escape(attack: Escape, bench: Bench) -> tuple[str, str]:
 
 def _try_to_escape(attack: Escape, box: Box, scene: Scene) -> tuple[str, str]:
     limits = replace(LIMITS, cpu_seconds=attack.cpu_seconds)
-    (execution,) = box.run([BoxTask(_aimed(attack, scene), "f", ('["t"]',), limits=limits)])[0]
+    (execution,) = box.run([BoxTask(_aimed(attack.program, scene), "f", ('["t"]',), limits=limits)])[0]
     return execution.status, execution.value
 
 
-def _aimed(attack: Escape, scene: Scene) -> str:
-    program = attack.program
+def _aimed(text: str, scene: Scene) -> str:
+    """The text of an attack, aimed at this scene."""
     for mark, place in scene.places().items():
-        program = program.replace(mark, place)
-    return program
+        text = text.replace(mark, place)
+    return text
 
 
 def _escaped(attack: Escape, status: str, value: str, scene: Scene) -> bool:
@@ -158,7 +158,7 @@ def _escaped(attack: Escape, status: str, value: str, scene: Scene) -> bool:
 
 def _cheat(attack: Cheat, bench: Bench) -> tuple[str, str]:
     started = time.process_time()
-    task = Task(attack.task.problem, attack.tests)
+    task = Task(attack.task.problem, _aimed(attack.tests, bench.scene))
     cases, written = _admitted(task, bench.judge)
     spent = time.process_time() - started
     said = f"{len(cases)} of {written} admitted"
@@ -251,7 +251,7 @@ def _beats_walls(attack: Escape, bench: Bench) -> str:
     if attack.weak == "bare":
         if attack.unshown.startswith("a bare"):
             return UNSHOWN
-        printed = weak.bare_result(_aimed(attack, bench.scene), bench.scene.new_folder())
+        printed = weak.bare_result(_aimed(attack.program, bench.scene), bench.scene.new_folder())
         done = printed and (attack.bulk or "True" in printed or bench.scene.secret in printed)
         return _yes(bool(done) | bool(bench.scene.effect()))
     if bench.unjailed is None or attack.unshown.startswith("returning twice"):

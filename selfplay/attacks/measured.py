@@ -24,7 +24,7 @@ from selfplay.attacks.library import attacks
 from selfplay.box.task import Box
 from selfplay.judging.judge import Judge
 
-WALL = 90.0  # seconds after which the process is killed
+WALL = 600.0  # seconds after which the process is killed: a backstop, for how long it takes hangs on the machine's load
 KILLED = 40  # CPU seconds at which it is
 ADDRESSES = 6 << 30  # bytes of address space: what asks for more is refused
 HOST_CPU, HOST_MIB = 6.0, 512  # of the judging process, interpreter and imports included
@@ -84,7 +84,7 @@ def drained(attack: Harm, tier: str) -> tuple[str, str]:
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-            return "endless", f"the host is still judging after {WALL:.0f} s"
+            return "endless", f"the host is still judging after {WALL:.0f} s of wall-clock time"
         output.seek(0)
         printed = output.read()
     if status != 0 or not printed:
@@ -102,7 +102,7 @@ def main() -> int:
     try:
         judge = Judge(box)
         said, deviation = harmed(attack, judge)
-        judge.desk.close()
+        judge.close()  # what was not waited for is not counted
     finally:
         box.close()
     own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -22,7 +22,7 @@ import selfplay
 from selfplay.resources import resource
 
 _SENTINELS = ("to-remove", "to-rename")
-_PATIENCE = 5.0  # seconds for the victim to answer
+_PATIENCE = 60.0  # seconds for the victim to answer, however loaded the machine is
 
 
 class Scene:

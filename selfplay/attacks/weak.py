@@ -25,8 +25,8 @@ from pathlib import Path
 
 from selfplay.attacks.attack import Harm, Task
 
-WALL = 20.0  # seconds; pytest starts slowly on a loaded machine
-HANG = 2.0  # seconds after which a flooded runner counts as hung
+WALL = 120.0  # seconds of a run, however loaded the machine is
+HANG = 2  # CPU seconds after which a flooded runner counts as hung
 _MEMORY = 4 << 30
 
 _EXEC = """
@@ -48,6 +48,8 @@ _LIMITED = f"""
 import resource, sys
 resource.setrlimit(resource.RLIMIT_AS, ({_MEMORY}, {_MEMORY}))
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+if "--hangs" in sys.argv:
+    resource.setrlimit(resource.RLIMIT_CPU, ({HANG}, {HANG}))
 sys.argv = sys.argv[1:]
 import runpy
 runpy.run_path(sys.argv[0], run_name="__main__")
@@ -106,7 +108,7 @@ def script_hangs(program: str, tests: str, folder: Path) -> bool:
     """Whether that script is still at it after a while, or dead of memory."""
     path = folder / "check.py"
     path.write_text(f"{program}\n\n{run_all_tests(tests)}\n", "utf-8", "surrogatepass")
-    return _python(["-s", "-c", _LIMITED, str(path)], folder, seconds=HANG).returncode < 0
+    return _python(["-s", "-c", _LIMITED, str(path), "--hangs"], folder).returncode < 0
 
 
 def has_pytest() -> bool:

@@ -329,3 +329,10 @@ def test_a_test_that_never_ends_before_a_program_takes_nothing_from_the_others(j
     [turn] = settled(judge, problem, text, trust=True)
     [row] = rows(judge, problem, turn.admitted, "def f(s):\n    return s")
     assert row == ("timeout", "passed", "failed")
+
+
+def test_coins_are_refused_together_however_some_of_them_fall(judge: Judge) -> None:
+    text = "import os\ndef test_a():\n    for n in range(20):\n        r = f(n)\n        assert os.urandom(1)[0] % 2 or r is f"
+    [turn] = settled(judge, asks(NUMBER), text)
+    assert not turn.admitted
+    assert "unstable" in reasons(turn)
