@@ -28,7 +28,10 @@ def harmed(attack: Harm, judge: Judge) -> tuple[str, str]:
     """What became of the honest work beside the attack, in words, and the deviation if there is one."""
     judge = Judge(judge.box, Limits(attack.cpu_seconds), recheck=0.0, desk=judge.desk)
     submissions = [_group(attack.task, attack), _group(tasks()["shout"])]
-    attacked, behind = judged(submissions, Step(0, 1, "both", ""), judge, ASKED)
+    try:
+        attacked, behind = judged(submissions, Step(0, 1, "both", ""), judge, ASKED)
+    finally:
+        judge.texts.close()  # the box and the desk are the caller's
     said, deviation = _deviation(attacked, attack)
     if not deviation:
         _, deviation = _deviation(behind)
