@@ -45,6 +45,7 @@ _log = logging.getLogger(__name__)
 NEAR = 9  # near outcomes that each text is run with
 TEST = Budget(turn_seconds=2.0, seconds=4.0, frame_bytes=4 << 20, bytes=16 << 20, memory_mib=1024)
 TEXT_SECONDS = 20.0  # CPU seconds of all runs of one text before the reference
+LOST_SECONDS = 5.0  # of these, that runs without an end may take: what is near should be refused, not waited for
 
 
 class Subject(NamedTuple):
@@ -231,7 +232,9 @@ class Replay:
         marks: dict[str, list[str]] = {name: [] for name in script.story.sites}
         asked = frozenset(script.story.operations)
         changed: dict[tuple[str, str], tuple[str, ...]] = {}
+        lost = 0.0
         for number in range(NEAR):
+            before = self.spent
             follow = Follower(script, reference)
             change = Changer(self.desk, f"{self.seed}", subject, number, changed)
             try:
@@ -241,7 +244,9 @@ class Replay:
                     lambda operation, follow=follow, change=change: change(operation, follow.outcome(operation)),
                 )
             except (Unusable, Stopped):  # a near outcome on which the tests never end is refused by all of them
-                story = Story()
+                story, lost = Story(), lost + self.spent - before
+            if lost > LOST_SECONDS:
+                raise Unusable("budget", "on outcomes near the right ones the tests do not come to their end")
             if self.spent > TEXT_SECONDS:
                 raise Unusable("budget", f"to try what it refuses takes more than {TEXT_SECONDS:g} CPU seconds")
             asked &= frozenset(story.operations)

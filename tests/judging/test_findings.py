@@ -336,3 +336,11 @@ def test_coins_are_refused_together_however_some_of_them_fall(judge: Judge) -> N
     [turn] = settled(judge, asks(NUMBER), text)
     assert not turn.admitted
     assert "unstable" in reasons(turn)
+
+
+def test_tests_that_never_end_on_what_is_near_are_given_up_soon(judge: Judge) -> None:
+    [turn] = settled(
+        judge, asks(NUMBER), "def test_a():\n    r = f(2)\n    while r != 2:\n        pass\n    assert r == 2"
+    )
+    assert reasons(turn) == ["budget"]
+    assert "near the right ones" in turn.unread[0].detail
