@@ -23,7 +23,7 @@ from rich.console import Console
 
 from selfplay.config import Config
 from selfplay.run.alarms import Watch
-from selfplay.run.hub import push
+from selfplay.run.hub.push import push
 from selfplay.run.live import REFRESH, Live
 from selfplay.run.report import read_run, write_report
 from tests.run.hub.hub_server import TOKEN, Hub

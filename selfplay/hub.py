@@ -16,7 +16,7 @@ from selfplay.run.command import run_command
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
-    from selfplay.run.hub import push
+    from selfplay.run.hub.push import push
 
     def body() -> int:
         run, repo = Path(options.run), options.repository

@@ -25,7 +25,7 @@ from selfplay.config.layers import from_yaml
 from selfplay.errors import BadInput, suggestion
 from selfplay.match.entrant import Entrant
 from selfplay.run import checkpoints
-from selfplay.run.adapters import Found, find_adapters
+from selfplay.run.adapters import TrainedAdapters, find_adapters
 from selfplay.run.folder import ADAPTERS, CONFIG
 from selfplay.run.hub.pull import here_or_fetched
 
@@ -43,7 +43,7 @@ class Source:
     """What a name stands for: its adapters, None for none, and the settings that it was made with."""
 
     name: str
-    adapters: Found | None = None
+    adapters: TrainedAdapters | None = None
     settings: Mapping[str, object] = field(default_factory=dict)
 
     def config(self, given: Mapping[str, object] | None = None) -> Config:
@@ -117,7 +117,7 @@ def _holds_adapters(run: Path) -> bool:
     return bool(checkpoints.listed(run)) or (run / ADAPTERS).is_dir()
 
 
-def _settings(found: Found) -> dict[str, object]:
+def _settings(found: TrainedAdapters) -> dict[str, object]:
     """Of the run that the adapters lie in; elsewhere the base that they say they belong to."""
     run = next((each for each in found.place.absolute().parents[:3] if (each / CONFIG).is_file()), None)
     if run is not None:

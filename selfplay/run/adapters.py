@@ -1,6 +1,6 @@
 """Trained adapters that a run can begin on: found by the name of a run, of a checkpoint or of a folder, and what they are.
 
-    found = find_adapters("runs/a")            its best checkpoint's; without checkpoints runs/a/adapters
+    find_adapters("runs/a")                    its best checkpoint's; without checkpoints runs/a/adapters
     find_adapters("runs/a@8")                  those of the checkpoint after 8 steps, which is runs/a/checkpoints/8
     find_adapters("mine")                      mine/generator and mine/discriminator, or one of them
     find_adapters("mine/generator")            one role alone
@@ -24,9 +24,9 @@ from selfplay.config.layers import defaults
 from selfplay.errors import SelfplayError
 from selfplay.game.episode import ROLES, Role
 from selfplay.run import checkpoints
-from selfplay.run.folder import ADAPTERS, CONFIG
+from selfplay.run.folder import ADAPTER, ADAPTERS, BASE, CONFIG
+from selfplay.run.hub.pull import here_or_fetched
 
-SETTINGS, BASE = "adapter_config.json", "base.json"
 _PLAIN = {"peft_type": "LORA", "use_rslora": False, "use_dora": False, "bias": "none"}
 _STRETCH, _STRETCHES = 1 << 20, 16  # of a weights file, read for the digest
 
@@ -47,25 +47,24 @@ UNKNOWN = Base("", "")  # of a model that was made in memory
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """Adapters by role in a folder `place`, what they were made with, and the base that they say they belong to (None: they
-    do not say)."""
+class TrainedAdapters:
+    """Adapters by role in a folder `place`, what they were made with, and the base that they say they belong to: `model` by
+    the name or folder that PEFT was given, `bases` by what is in it (None: they do not say)."""
 
     place: Path
     folders: Mapping[Role, Path]
     rank: int
     alpha: int
     targets: str | tuple[str, ...]
+    model: str
     bases: Mapping[Role, Base | None]
 
 
-def find_adapters(name: str | Path, say: Callable[[str], None] = lambda text: None) -> Found:
+def find_adapters(name: str | Path, say: Callable[[str], None] = lambda text: None) -> TrainedAdapters:
     """Raises AdapterError, CheckpointError, BadInput where it is a name on the hub that cannot be fetched."""
-    from selfplay.run.hub.pull import here_or_fetched  # which knows adapters from here
-
     folder = _folder(here_or_fetched(str(name)), say)
-    folders: dict[Role, Path] = {role: folder / role for role in ROLES if (folder / role / SETTINGS).is_file()}
-    if not folders and (folder / SETTINGS).is_file():
+    folders: dict[Role, Path] = {role: folder / role for role in ROLES if (folder / role / ADAPTER).is_file()}
+    if not folders and (folder / ADAPTER).is_file():
         folders = {role: folder for role in ROLES if role == folder.absolute().name}
         if not folders:
             raise AdapterError(
@@ -75,11 +74,11 @@ def find_adapters(name: str | Path, say: Callable[[str], None] = lambda text: No
         raise AdapterError(
             f"no adapters in {name}: give a run, one of its checkpoints, or a folder with generator/ or discriminator/ in it"
         )
-    made = {role: _settings(path / SETTINGS) for role, path in folders.items()}
-    (rank, alpha, targets), *others = made.values()
-    if any(other != (rank, alpha, targets) for other in others):
+    (rank, alpha, targets, model), *others = [_settings(path / ADAPTER) for path in folders.values()]
+    if any(other[:3] != (rank, alpha, targets) for other in others):
         raise AdapterError(f"the adapters in {folder} differ in rank, alpha or layers; begin on one of them")
-    return Found(folder, folders, rank, alpha, targets, {role: _base(path / BASE) for role, path in folders.items()})
+    bases = {role: _base(path / BASE) for role, path in folders.items()}
+    return TrainedAdapters(folder, folders, rank, alpha, targets, model, bases)
 
 
 def begun_on(config: Config) -> Config:
@@ -87,23 +86,23 @@ def begun_on(config: Config) -> Config:
 
     Raises AdapterError, also where the configuration asks for others.
     """
-    found = find_adapters(config.init_from or "")
-    made = {"lora_rank": found.rank, "lora_alpha": found.alpha, "lora_target_modules": found.targets}
+    adapters = find_adapters(config.init_from or "")
+    made = {"lora_rank": adapters.rank, "lora_alpha": adapters.alpha, "lora_target_modules": adapters.targets}
     plain = defaults(config.embedded)
     for name, value in made.items():
         asked = getattr(config, name)
         if asked not in (value, plain[name]):
             raise AdapterError(f"{name} is {asked}, but {config.init_from} was made with {value}; leave it out")
-    return replace(config, init_from=str(found.place), **made)
+    return replace(config, init_from=str(adapters.place), **made)
 
 
-def check_base(found: Found, base: Base) -> None:
+def check_base(adapters: TrainedAdapters, base: Base) -> None:
     """Raises AdapterError where adapters belong to another base; those that do not say are taken at their shapes."""
-    for role, own in found.bases.items():
-        if own is not None and own.digest != base.digest:
+    for role, theirs in adapters.bases.items():
+        if theirs is not None and theirs.digest != base.digest:
             raise AdapterError(
-                f"{found.folders[role]} was trained on {own.name} ({own.digest[:12]}), this run plays {base.name} "
-                f"({base.digest[:12]}); give --model {own.name}, or other adapters"
+                f"{adapters.folders[role]} was trained on {theirs.name} ({theirs.digest[:12]}), this run plays {base.name} "
+                f"({base.digest[:12]}); give --model {theirs.name}, or other adapters"
             )
 
 
@@ -130,12 +129,9 @@ def write_base(folder: Path, base: Base) -> None:
 
 def _folder(path: Path, say: Callable[[str], None]) -> Path:
     """The folder that holds the adapters of a run, a checkpoint, or itself."""
-    run, _, step = str(path).rpartition("@")
-    if run and step.isdecimal() and not path.exists():
-        return checkpoints.find(Path(run), int(step)).path / ADAPTERS
     run, at, step = str(path).rpartition("@")
     if at and not path.exists():
-        if not step.isdigit():
+        if not step.isdecimal():
             raise AdapterError(
                 f"{path}: after @ stands the number of a step, not {step!r}; `selfplay.checkpoints` lists them"
             )
@@ -148,8 +144,8 @@ def _folder(path: Path, say: Callable[[str], None]) -> Path:
     return path / ADAPTERS if (path / ADAPTERS).is_dir() else path
 
 
-def _settings(path: Path) -> tuple[int, int, str | tuple[str, ...]]:
-    """Rank, alpha and layers."""
+def _settings(path: Path) -> tuple[int, int, str | tuple[str, ...], str]:
+    """Rank, alpha, layers, and the name of the base."""
     told = _json(path)
     odd = [f"{name} {told[name]}" for name, plain in _PLAIN.items() if told.get(name, plain) != plain]
     if odd:
@@ -157,7 +153,8 @@ def _settings(path: Path) -> tuple[int, int, str | tuple[str, ...]]:
     try:
         layers = told["target_modules"]
         layers = layers if isinstance(layers, str) else tuple(sorted(layers))
-        return int(told["r"]), int(told["lora_alpha"]), layers[0] if len(layers) == 1 else layers  # as a flag spells it
+        layers = layers[0] if len(layers) == 1 else layers  # as a flag spells it
+        return int(told["r"]), int(told["lora_alpha"]), layers, str(told.get("base_model_name_or_path") or "")
     except (KeyError, TypeError, ValueError) as error:
         raise AdapterError(
             f"{path} does not say r, lora_alpha and target_modules ({error}); it is no LoRA adapter's"

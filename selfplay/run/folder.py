@@ -39,6 +39,7 @@ from selfplay.run.recorders import Recorder, Resumable, Savable
 SCHEMA = 1
 CONFIG, METRICS, EPISODES, ADAPTERS = RUN_FILE, "metrics.jsonl", "episodes.jsonl", "adapters"
 BANK = "bank.jsonl"
+WEIGHTS, ADAPTER, BASE = "adapter_model.safetensors", "adapter_config.json", "base.json"  # of an adapter's folder
 RECORDS = (METRICS, EPISODES)
 PACE = 100  # so many times as long as the last checkpoint took pass before the next: saving stays below 1 % of the time
 _PACKAGES = ("torch", "transformers", "peft", "tokenizers")

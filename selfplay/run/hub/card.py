@@ -7,13 +7,12 @@ stands in the command alone.
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from selfplay.config import Config, configure, to_flags
 from selfplay.config.layers import PRESETS
@@ -22,16 +21,19 @@ from selfplay.game.problems import SETS
 from selfplay.match.show import sample_text
 from selfplay.printing import printable
 from selfplay.run.folder import CONFIG
-from selfplay.run.hub.licence import Licence
 from selfplay.run.progress import FIGURES
 from selfplay.run.report.curves import held_out
 from selfplay.run.report.page import before_after
 from selfplay.run.report.reading import RunRecord, ledger_of
 
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+
 CURVES = "curves.svg"
 TAG = "selfplay"  # by which a repository of ours is known
 LOOKED = 200  # matches among which the sample is looked for
 LONGEST = 20_000  # characters of the sample
+PATIENCE = 10  # seconds that the hub may take to tell of a base
 VLLM_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)  # the values that its `max_lora_rank` takes
 _STYLE = (
     "<style>text{font:10px sans-serif;fill:#5b6675}.grid{stroke:#d8dee6}polyline{fill:none;stroke:currentColor;"
@@ -57,11 +59,12 @@ class Subject:
         return next((rank for rank in VLLM_RANKS if rank >= self.rank), None)
 
 
-def card(record: RunRecord, about: Subject, licence: Licence) -> str:
-    """The text of README.md."""
+def card(record: RunRecord, about: Subject, api: HfApi) -> str:
+    """The text of README.md; `api` is asked for the base's licence."""
     from huggingface_hub import ModelCardData
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+    licence: dict[str, Any] = licence_of(about.base, api)
     data = ModelCardData(
         base_model=about.base,
         datasets=datasets(record, about),
@@ -70,9 +73,7 @@ def card(record: RunRecord, about: Subject, licence: Licence) -> str:
         tags=[TAG, "self-play", "reinforcement-learning", "lora", "code"],
         model_name=about.repo.split("/")[-1],
         eval_results=results(record, about),
-        license=licence.license,
-        license_name=licence.license_name,
-        license_link=licence.license_link,
+        **licence,
     )
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
@@ -173,4 +174,39 @@ def _sample(record: RunRecord) -> str:
 
 
 def _fence(text: str) -> str:
-    return "`" * (max([3, *(len(run) + 1 for run in re.findall(r"`+", text))]))
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    return fence
+
+
+def licence_of(base: str | None, api: HfApi) -> dict[str, str]:
+    """Of adapters: that of the model that they were made for, as its own card on the hub says it, in the hub's form.
+
+    A model that names no licence, or none in a plain form, leaves `other`, with its page to look at. None: the embedded player.
+    """
+    from httpx import HTTPError
+    from huggingface_hub.errors import HFValidationError
+
+    if base is None:
+        return {"license": "mit"}
+    page = f"{api.endpoint}/{base}"
+    try:
+        told = api.model_info(base, timeout=PATIENCE).card_data or {}
+    except (OSError, HTTPError, HFValidationError, ValueError):
+        told = {}
+    given = told.get("license")
+    name = _plain(given[0] if isinstance(given, list) and len(given) == 1 else given)
+    if name and name != "other":
+        return {"license": name}
+    link = _plain(told.get("license_link"), "/:?=%#_~") if name else ""
+    if link and not link.startswith("https://"):
+        link = "" if "/" in link or ":" in link else f"{page}/blob/main/{link}"
+    own = _plain(told.get("license_name")) if name else ""
+    return {"license": "other", "license_name": own or "that-of-the-base-model", "license_link": link or page}
+
+
+def _plain(value: object, signs: str = "") -> str:
+    """A word of letters, digits, dots, dashes and these signs; nothing for any other text, which is a stranger's."""
+    text = value if isinstance(value, str) and len(value) <= 300 else ""
+    return text if text.isascii() and all(each.isalnum() or each in f".-+{signs}" for each in text) else ""

@@ -5,38 +5,39 @@ What comes from there is data: weights as safetensors, settings as JSON and YAML
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from selfplay.errors import BadInput
 from selfplay.game.episode import ROLES
-from selfplay.run.adapters import BASE, SETTINGS
-from selfplay.run.folder import CONFIG
-from selfplay.run.hub.parcel import WEIGHTS
-from selfplay.run.hub.push import HubError, client, named, said
+from selfplay.run.folder import ADAPTER, BASE, CONFIG, WEIGHTS
+from selfplay.run.hub.client import HubError, asking, check_repository, client
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
 
 PATIENCE = 5.0  # seconds for a first answer; huggingface_hub sets no limit, and a mistyped name may wait for ever
-FILES = (CONFIG, *(f"{role}/{name}" for role in ROLES for name in (WEIGHTS, SETTINGS, BASE)))
+FILES = (CONFIG, *(f"{role}/{name}" for role in ROLES for name in (WEIGHTS, ADAPTER, BASE)))
 
 
 def pull(repo: str, revision: str | None = None, endpoint: str | None = None, token: str | None = None) -> Path:
     """The folder with both adapters and the run's settings. Raises HubError; BadInput where the repository holds no player."""
-    from huggingface_hub import snapshot_download
+    from huggingface_hub import HfApi
     from huggingface_hub.errors import LocalEntryNotFoundError
 
-    named(repo)
-    place = {"endpoint": endpoint or client().endpoint, "token": token}
-    there = _answers(repo, revision, place)
-    with said(repo, "fetched"):
+    check_repository(repo)
+    api = HfApi(endpoint or client().endpoint, token, library_name="selfplay")
+    there = _answers(api, repo, revision)
+    with asking(repo, "fetched"):
         try:
-            kept = {"allow_patterns": list(FILES), "local_files_only": not there}
-            folder = Path(snapshot_download(repo, revision=revision, **kept, **place))
+            folder = Path(
+                api.snapshot_download(repo, revision=revision, allow_patterns=list(FILES), local_files_only=not there)
+            )
         except LocalEntryNotFoundError:
             if there:
                 raise
             raise HubError(
-                f"{repo} cannot be fetched: {place['endpoint']} does not answer, and no copy of it is kept here; see how the "
+                f"{repo} cannot be fetched: {api.endpoint} does not answer, and no copy of it is kept here; see how the "
                 "name is spelled, and whether there is a network"
             ) from None
     missing = [role for role in ROLES if not (folder / role / WEIGHTS).is_file()]
@@ -45,13 +46,12 @@ def pull(repo: str, revision: str | None = None, endpoint: str | None = None, to
     return folder
 
 
-def _answers(repo: str, revision: str | None, place: Mapping[str, Any]) -> bool:
+def _answers(api: HfApi, repo: str, revision: str | None) -> bool:
     """Whether the hub says anything of a repository, if only that there is none."""
     from httpx import HTTPError, TransportError
-    from huggingface_hub import HfApi
 
     try:
-        HfApi(library_name="selfplay", **place).model_info(repo, revision=revision, timeout=PATIENCE)
+        api.model_info(repo, revision=revision, timeout=PATIENCE)
     except TransportError:
         return False
     except (OSError, HTTPError):  # what it says is the fetching's to tell

@@ -1,45 +1,37 @@
 """Pushing a run to the hub, by huggingface_hub: one repository, one commit, private unless told otherwise.
 
-What can go wrong there is said in a sentence with the way out, and ends no training. A repository that holds something else,
-or that everybody can read although nobody asked for that, is left alone. The token is huggingface_hub's business: it comes
-from where that keeps it, and what is said of an error is made of its status and the hub's own short message. Left out: deleting
-what an earlier push had and this one has not.
+What is pushed is what `--player RUN` plays: both adapters, the settings, curves, a card; for the embedded player its base too.
+An adapter names its base in adapter_config.json. The embedded player lies on this machine only, so its files go to the root of
+the repository, and the adapters name that; any other base must have a name on the hub. A repository that holds something else,
+or that everybody can read although nobody asked for that, is left alone. Left out: records, whose texts are many and somebody's
+to look through first; checkpoints' optimizers; deleting what an earlier push had and this one has not.
 """
 
 from __future__ import annotations
 
 import json
 import shlex
+import shutil
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from selfplay.errors import SelfplayError
+from selfplay.errors import BadInput
+from selfplay.game.episode import ROLES
 from selfplay.printing import printable
-from selfplay.run.hub.card import TAG
-from selfplay.run.hub.licence import licence_of
-from selfplay.run.hub.parcel import Parcel, pack
+from selfplay.run.adapters import TrainedAdapters, find_adapters
+from selfplay.run.folder import ADAPTER, BASE, CONFIG, WEIGHTS
+from selfplay.run.hub.card import CURVES, TAG, Subject, card, curves
+from selfplay.run.hub.client import HubError, asking, check_repository, client, is_name
+from selfplay.run.report.reading import RunRecord, read_run
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
-WORDS = {
-    401: "the token is not accepted; log in again with `hf auth login`, or set HF_TOKEN",
-    402: "the account has no room left for private repositories; free some, or give --public",
-    403: "the token may not write there; take a name of your own, or a token that can write",
-    404: "there is no such user, organisation or revision; see how the name is spelled",
-    409: "somebody changed it at the same moment; try again",
-    413: "it is too large for the hub",
-    429: "the hub asks to wait, there were too many requests; try again later",
-}
-
-
-class HubError(SelfplayError):
-    """A push that did not come through."""
+EMBEDDED = "embedded"  # what the player that comes with the package is called as a base
+PLAYER = ("tiny", "player")  # the last parts of its folder, which PEFT alone would name
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,76 +55,87 @@ def push(
     dataset: str | None = None,
     api: HfApi | None = None,
 ) -> Pushed:
-    """Both adapters of `run` and their card as one commit. Raises BadInput for a run, HubError for the hub.
+    """Both adapters of `run` and their card as one commit. Raises BadInput, AdapterError for a run, HubError for the hub.
 
     `base` and `dataset`: the hub's names of the base and of the problems, where the run had them from this machine.
     """
-    api = api or client()
+    api, began = api or client(), time.monotonic()
     check(repo, api)
     for name in filter(None, (base, dataset)):
-        if not _is_name(name):
+        if not is_name(name):
             raise HubError(
                 f"{printable(name)[:100]} is no name on the hub, which is user/name; see --base and --dataset"
             )
-    with tempfile.TemporaryDirectory(prefix="selfplay-push-") as folder:
-        return send(pack(run, repo, Path(folder), base, dataset), public, revision, api)
-
-
-def send(parcel: Parcel, public: bool = False, revision: str | None = None, api: HfApi | None = None) -> Pushed:
-    """What `pack` made and its card, as one commit. Raises HubError."""
-    api, began = api or client(), time.monotonic()
-    folder, repo = parcel.folder, parcel.about.repo
-    parcel.write_card(licence_of(parcel.about.base, api))
-    with said(repo, "pushed"):
-        _open(api, repo, public)
-        if revision:
-            api.create_branch(repo, branch=revision, exist_ok=True)
-        api.upload_folder(
-            repo_id=repo, folder_path=folder, commit_message=f"selfplay: {parcel.record.path.name}", revision=revision
-        )
-    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    with tempfile.TemporaryDirectory(prefix="selfplay-push-") as made:
+        folder, record = Path(made), read_run(run)
+        subject = pack(record, repo, folder, base, dataset)
+        (folder / "README.md").write_text(card(record, subject, api), encoding="utf-8")
+        with asking(repo, "pushed"):
+            _open(api, repo, public)
+            if revision:
+                api.create_branch(repo, branch=revision, exist_ok=True)
+            told = f"selfplay: {run.name}"
+            api.upload_folder(repo_id=repo, folder_path=folder, commit_message=told, revision=revision)
+        size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     return Pushed(f"{api.endpoint}/{repo}", size, time.monotonic() - began)
-
-
-def client() -> HfApi:
-    from huggingface_hub import HfApi
-
-    return HfApi(library_name="selfplay")
 
 
 def check(repo: str, api: HfApi | None = None) -> None:
     """Raises HubError where the name is none, or nobody is logged in; asks no network."""
-    named(repo)
-    _logged_in(api or client())
-
-
-def again(run: Path, repo: str, public: bool = False) -> str:
-    """The command that pushes this run."""
-    return shlex.join(["python", "-m", "selfplay.hub", "push", str(run), repo, *["--public"] * public])
-
-
-def named(repo: str) -> None:
-    """Raises HubError where it is no name of a repository that somebody can have."""
-    if not _is_name(repo) or "/" not in repo:
-        raise HubError("the name of a repository is user/name, of letters, digits, dots, dashes and underscores")
-
-
-def _is_name(repo: str) -> bool:
-    """Whether the hub takes it: old models have a name without a user."""
-    from huggingface_hub.utils import HFValidationError, validate_repo_id
-
-    try:
-        validate_repo_id(repo)
-    except HFValidationError:
-        return False
-    return True
-
-
-def _logged_in(api: HfApi) -> None:
     from huggingface_hub import get_token
 
-    if not (api.token or get_token()):
+    check_repository(repo)
+    if not ((api or client()).token or get_token()):
         raise HubError("there is no token for the hub: log in with `hf auth login`, or set HF_TOKEN")
+
+
+def again(run: Path, repo: str) -> str:
+    """The command that pushes this run."""
+    return shlex.join(["python", "-m", "selfplay.hub", "push", str(run), repo])
+
+
+def pack(record: RunRecord, repo: str, into: Path, base: str | None, dataset: str | None) -> Subject:
+    """Fills the empty folder `into`, but for the card; asks no network. Raises BadInput."""
+    adapters = find_adapters(record.path)
+    missing = [
+        role for role in ROLES if role not in adapters.folders or not (adapters.folders[role] / WEIGHTS).is_file()
+    ]
+    if missing:
+        raise BadInput(
+            f"{record.path} holds no adapter of the {missing[0]}; a run saves both when it ends or is interrupted"
+        )
+    base = _base(adapters, base)
+    for role, folder in adapters.folders.items():
+        (into / role).mkdir()
+        for name in (WEIGHTS, BASE):
+            if (folder / name).is_file():
+                shutil.copy(folder / name, into / role)
+        settings = json.loads((folder / ADAPTER).read_text(encoding="utf-8"))
+        text = json.dumps({**settings, "base_model_name_or_path": base or repo}, indent=2)
+        (into / role / ADAPTER).write_text(text + "\n", encoding="utf-8")
+    if base is None:
+        for path in Path(__file__).parents[2].joinpath(*PLAYER).iterdir():
+            if path.suffix in (".json", ".jinja", ".safetensors"):
+                shutil.copy(path, into)
+    if (record.path / CONFIG).is_file():
+        shutil.copy(record.path / CONFIG, into)
+    drawn = curves(record)
+    if drawn:
+        (into / CURVES).write_text(drawn, encoding="utf-8")
+    return Subject(repo, base, bool(drawn), adapters.rank, dataset)
+
+
+def _base(adapters: TrainedAdapters, base: str | None) -> str | None:
+    """The hub's name of what the adapters were made for: `base` where that is a folder here; None for the embedded player."""
+    named = adapters.model
+    if named == EMBEDDED or Path(named).parts[-2:] == PLAYER:
+        return None
+    if base is None and (named.count("/") != 1 or Path(named).is_dir()):
+        raise BadInput(
+            f"the adapters' base is {printable(named) or 'not named'}, which is no user/name on the hub: nobody else could "
+            "find it; give --base with its name on the hub"
+        )
+    return base or named
 
 
 def _open(api: HfApi, repo: str, public: bool) -> None:
@@ -149,33 +152,3 @@ def _open(api: HfApi, repo: str, public: bool) -> None:
         raise HubError(f"{repo} holds something else ({', '.join(sorted(files)[:3])}); give another name")
     if not info.private and not public:
         raise HubError(f"{repo} can be read by everybody; give --public to push there all the same, or another name")
-
-
-@contextmanager
-def said(repo: str, done: str) -> Iterator[None]:
-    """Turns what huggingface_hub raises into a HubError. `done`: what was to be done."""
-    from httpx import HTTPError  # what huggingface_hub speaks with
-
-    try:
-        yield
-    except (OSError, HTTPError, RuntimeError, json.JSONDecodeError) as error:  # RuntimeError: a file could not be sent
-        raise HubError(f"{repo} was not {done}: {_why(error)}") from None
-
-
-def _why(error: BaseException) -> str:
-    """By the status of the hub's answer, wherever in the chain of causes that is."""
-    for each in _causes(error):
-        response = getattr(each, "response", None)
-        if response is not None:
-            status = int(response.status_code)
-            if status >= 500:
-                return f"the hub failed (status {status}); try again later"
-            own = printable(str(getattr(each, "server_message", None) or ""))[:200]
-            return WORDS.get(status, f"the hub refused it (status {status}{': ' + own if own else ''})")
-    return f"the connection failed ({type(error).__name__}); try again"
-
-
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__

@@ -20,9 +20,8 @@ from peft import LoraConfig, PeftModel, get_peft_model
 from transformers import PreTrainedTokenizerFast
 
 from selfplay.game.episode import ROLES
-from selfplay.run.hub import push
 from selfplay.run.hub.card import Subject, card, command
-from selfplay.run.hub.licence import OURS, Licence, licence_of
+from selfplay.run.hub.push import push
 from selfplay.run.report.reading import read_run
 from tests.learning.conftest import build_model
 
@@ -151,17 +150,6 @@ def test_a_base_that_the_hub_does_not_show_leaves_its_licence_open(chatty: Path,
     assert f"that of the base model, {hub.url}/me/base" in card_of(hub)
 
 
-def test_without_the_hub_the_licence_comes_from_an_earlier_download(
-    hub: Any, api: HfApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
-    hub.put("me/base", {"README.md": b"---\nlicense: gemma\n---\n"})
-    api.hf_hub_download("me/base", "README.md")
-    hub.fails["/api/models/me/base"] = [503] * 50
-    assert licence_of("me/base", api) == Licence("gemma")
-    assert licence_of("me/other", api).license == "other"
-
-
 @pytest.mark.parametrize(
     ("problems", "dataset", "due", "kind"),
     [
@@ -225,7 +213,7 @@ def test_the_card_is_a_page_however_much_a_model_wrote(text: str, finished: Path
     for each in (*record["turns"], *record["chains"], *record["cases"]):
         each.update(dict.fromkeys({"text", "code", "source"} & set(each), text))
     (finished / "episodes.jsonl").write_text(json.dumps(record) + "\n")
-    page = card(read_run(finished), Subject("me/run", None, False, 2), OURS)
+    page = card(read_run(finished), Subject("me/run", None, False, 2), HfApi())
     assert len(page.encode()) < 60_000
     assert "\x1b" not in page
     assert "\u2028" not in page

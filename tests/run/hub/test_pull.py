@@ -13,8 +13,9 @@ from huggingface_hub import HfApi
 from selfplay.errors import BadInput
 from selfplay.learning.opening import source_of
 from selfplay.run.adapters import AdapterError, find_adapters
-from selfplay.run.hub import HubError, push
+from selfplay.run.hub.client import HubError
 from selfplay.run.hub.pull import pull
+from selfplay.run.hub.push import push
 
 
 @pytest.fixture(autouse=True)

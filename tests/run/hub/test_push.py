@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,11 @@ import pytest
 from huggingface_hub import HfApi
 
 from selfplay.errors import BadInput
-from selfplay.run.hub import HubError, push
+from selfplay.run import checkpoints
+from selfplay.run.adapters import AdapterError
+from selfplay.run.checkpoints import About
+from selfplay.run.hub.client import HubError
+from selfplay.run.hub.push import push
 
 ROOT = Path(__file__).parents[3]
 
@@ -31,6 +36,18 @@ def test_a_push_makes_a_private_repository_with_both_adapters_and_a_card(finishe
     assert pushed.url == f"{hub.url}/me/run"
     assert pushed.size == sum(map(len, hub.files("me/run").values()))
     assert hub.repositories["me/run"].commits == 1
+
+
+def test_what_is_pushed_is_what_a_player_of_this_name_plays(finished: Path, hub: Any, api: HfApi) -> None:
+    for step, score in ((1, 0.9), (2, 0.1)):
+
+        def save(folder: Path, step: int = step) -> None:
+            shutil.copytree(finished / "adapters", folder / "adapters")
+            (folder / "adapters" / "generator" / "adapter_model.safetensors").write_bytes(b"after %d" % step)
+
+        checkpoints.write(finished, About(step, 2, 1, True, scores={"code_greedy": score}), save)
+    push(finished, "me/run", api=api)
+    assert hub.files("me/run")["generator/adapter_model.safetensors"] == b"after 1"
 
 
 def test_everybody_can_read_only_what_was_pushed_as_public(finished: Path, hub: Any, api: HfApi) -> None:
@@ -95,7 +112,7 @@ def test_a_base_or_a_data_set_that_is_no_name_is_refused(name: str, finished: Pa
 def test_a_run_without_adapters_is_refused_before_the_hub_is_asked_to_make_anything(
     run_folder: Path, hub: Any, api: HfApi
 ) -> None:
-    with pytest.raises(BadInput, match="holds no adapters of both roles"):
+    with pytest.raises(AdapterError, match="no adapters in"):
         push(run_folder, "me/run", api=api)
     assert hub.repositories == {}
 

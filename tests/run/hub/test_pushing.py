@@ -9,7 +9,7 @@ import pytest
 from huggingface_hub import HfApi
 
 from selfplay.config import Config
-from selfplay.run.hub import HubError
+from selfplay.run.hub.client import HubError
 from selfplay.run.hub.pushing import Pushing
 
 
@@ -41,7 +41,7 @@ def test_a_push_that_fails_is_said_with_the_command_that_repeats_it(
     one.save(Nothing())
     one.close()
     assert said[-1].startswith("me/run was not pushed: ")
-    assert said[-1].endswith(f"to push later: python -m selfplay.hub push {finished} me/run")
+    assert said[-1].endswith(f"To push later: python -m selfplay.hub push {finished} me/run")
     assert str(api.token) not in "".join(said)
 
 
@@ -50,7 +50,7 @@ def test_a_run_that_saved_nothing_pushes_nothing_and_says_so(run_folder: Path, h
     one = pushing(run_folder, api, said)
     one.save(Nothing())
     one.close()
-    assert "holds no adapters of both roles" in said[0]
+    assert "no adapters in" in said[-1]
 
 
 def test_without_a_token_a_run_is_refused_before_it_begins(
