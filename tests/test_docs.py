@@ -55,8 +55,8 @@ GLOSSARY = (DOCS / "glossary.md").read_text(encoding="utf-8")
 NAMES = "ABC"
 STAGE = 5
 SHOWN = (
-    *("pass_rate", "pass_rate_baseline", "validity", "well_formed", "distinct", "kills", "reward/generator"),
-    *("reward/discriminator", "informative_groups", "bug_catch_rate"),
+    *("pass_rate", "pass_rate_baseline", "validity", "distinct", "kills", "reward/generator"),
+    *("reward/discriminator", "bug_catch_rate"),
 )
 
 

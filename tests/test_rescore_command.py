@@ -196,7 +196,7 @@ def test_a_rule_that_does_not_exist_is_named(tmp_path: Path, capsys: pytest.Capt
     ("mark", "package", "shown"),
     [
         ("ledger in pandas", "pandas", "count"),
-        ("ledger in datasets", "datasets", "{'reference': 3}"),
+        ("ledger in datasets", "datasets", "1\n"),
         ("ledger in selfplay", "selfplay", "p ["),
     ],
 )
