@@ -56,12 +56,12 @@ def test_the_bounds_are_those_of_the_project() -> None:
 def test_what_needs_no_extra_and_is_absent_stops_the_embedded_run(monkeypatch: pytest.MonkeyPatch) -> None:
     real = checks.installed
     monkeypatch.setattr(
-        checks, "installed", lambda package: None if package in ("peft", "accelerate", "trl") else real(package)
+        checks, "installed", lambda package: None if package in ("peft", "rich", "trl") else real(package)
     )
     told = checks.packages()
     assert found("peft", told).status == "missing"
     assert "pip install 'peft" in found("peft", told).advice
-    assert found("accelerate", told).status == "note"
+    assert found("rich", told).status == "note"
     assert "trl (trl)" in found("not installed", told).found
 
 
