@@ -21,10 +21,13 @@ class Refused(Exception):
     """The text cannot be run; the message says what it needs and does not get."""
 
 
-def prepared(text, public, file):
-    """The code of a text, and what is known of it as plain data; see Prepared. Raises Refused."""
+def prepared(text, public, file, rewrite=None):
+    """The code of a text, and what is known of it as plain data; see Prepared. `rewrite` changes its assertions so that they
+    say why they fail. Raises Refused."""
     try:
         made = Prepared(text, public)
+        if rewrite:
+            rewrite(made.tree, text.encode("utf-8", "surrogatepass"))
         code = compile(made.tree, file, "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as error:
         raise Refused(f"not Python: {error}") from None

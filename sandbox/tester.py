@@ -12,6 +12,7 @@ alone, they are called one by one, which is the same and four times cheaper. Wit
             ["s", SITE, HELD, WHY, OPERATIONS]   a site's verdict, with the numbers of the operations that it rests on
             ["d", TEST, OUTCOME, WHY]      a test is over: passed, failed, skipped, error
             ["n", NUMBER, SOURCE]          the source of the sites of this number
+            ["x", SITE, TEXT]              what pytest says of a site that failed, where people asked for it
 
 Everything here shares its process with the test and is at its mercy. That changes nothing: what it tells is a function of
 the text and of outcomes, or it is not, and then it is refused, because it is run more than once. Clocks stand still and
@@ -76,7 +77,7 @@ class Warm:
 
     def _run(self, text, told, settings, say):
         random.seed(settings["seed"])
-        sites = Sites(say, self.failed)
+        sites = Sites(say, self.failed, settings.get("explain"))
         sites.interface = interface = proxy.Interface(told, sites.ask)
         code, sites.prepared = self._prepared(text, interface.names, settings, say)
         prepared = sites.prepared
@@ -94,9 +95,21 @@ class Warm:
         """The code to run, and what is known of it; made here, or by the first child that was given this text."""
         if settings.get("prepared"):
             return marshal.loads(base64.b64decode(settings["prepared"]))
-        made = prepare.prepared(text, public, FILE)
+        made = prepare.prepared(text, public, FILE, self._explaining if settings.get("explain") else None)
         say([], prepared=base64.b64encode(marshal.dumps(made)).decode())
         return made
+
+    def _explaining(self, tree, source):
+        """Has assertions say what pytest says of them; for people, since a test can tell."""
+        from _pytest.assertion import rewrite, util
+
+        def compared(operator, left, right):
+            told = self.config.hook.pytest_assertrepr_compare(config=self.config, op=operator, left=left, right=right)
+            lines = next(filter(None, told), None)
+            return lines and "\n~".join(line.replace("\n", "\\n") for line in lines).replace("%", "%%")
+
+        self.config.option.assertmode, util._reprcompare = "rewrite", compared
+        rewrite.rewrite_asserts(tree, source, config=self.config)
 
     def _run_pytest(self, code, sites, skipped):
         from _pytest import runner
@@ -199,9 +212,9 @@ def _name(item):
     return item.nodeid.partition("::")[2]
 
 
-def _said(error):
+def _said(error, most=300):
     try:
-        return f"{type(error).__name__}: {error}"[:300]
+        return f"{type(error).__name__}: {error}"[:most]
     except BaseException:  # noqa: BLE001
         return type(error).__name__
 
@@ -253,8 +266,8 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 class Sites:
     """What the wrapped assertions call (prepare.py), and what is told to the host of them."""
 
-    def __init__(self, say, errors):
-        self.say, self.errors = say, errors
+    def __init__(self, say, errors, explain=False):
+        self.say, self.errors, self.explain = say, errors, explain
         self.interface: Any = None  # both are made when the text is prepared, which asks already
         self.prepared: dict[str, Any] = {}
         self.events, self.operations = [], []  # an operation: whose it is, and its frames of the text, outermost first
@@ -285,6 +298,8 @@ class Sites:
             raise error
         self.has_failed = True
         self._record(number, False, "" if isinstance(error, AssertionError) else type(error).__name__[:100])
+        if self.explain:
+            self.events.append(["x", self.events[-1][1], _said(error, 2_000)])
 
     def function(self, value, text):
         return self.interface.note_lambda(value, text)

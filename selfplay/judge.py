@@ -174,7 +174,9 @@ def _as_text(found: Judgement) -> str:
             if verdict != "passed":
                 lines.append(f"  {verdict} {case.name}: {' '.join(case.source.split())[:120]}")
                 if each.values:
-                    lines.append("    it {}; expected: {}".format(*each.values[place]))
+                    shown = each.values[place]
+                    lines.append(f"    it {shown.did}; expected: {shown.expected}")
+                    lines += [f"      {line}" for line in shown.assertion.splitlines()]
     return "\n".join(lines)
 
 

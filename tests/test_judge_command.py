@@ -350,7 +350,32 @@ def test_values_are_shown_beside_what_was_expected(run: Run) -> None:
     assert "it returned -1; expected: returned 3" in out
     assert "it raised ZeroDivisionError; expected: returned 0" in out
     _, out, _ = run(*ASKED, "--show-values", "--json", a__py=raising, tests__py=tests)
-    assert json.loads(out)["programs"][0]["values"][0] == {"did": "returned -1", "expected": "returned 3"}
+    assert json.loads(out)["programs"][0]["values"][0] == {
+        "did": "returned -1",
+        "expected": "returned 3",
+        "assertion": "",
+    }
+
+
+RUN = """import pytest
+def test_a():
+    x = add([1], [2])
+    assert x == [1, 2]
+@pytest.mark.parametrize("n", [1])
+def test_b(n):
+    x = add(n, n)
+    assert x in (2, 3), "100 %"
+"""
+
+
+def test_of_a_test_that_runs_its_calls_are_shown_and_what_pytest_says(run: Run) -> None:
+    wrong = "def add(a, b):\n    return b + a if a != 1 else 9"
+    for reference in ([], ["--reference", "ref.py"]):
+        _, out, _ = run(*ASKED, *reference, "--show-values", a__py=wrong, tests__py=RUN, ref__py=ADD)
+        expected = "add([1], [2]) returned [1, 2]" if reference else "assert x == [1, 2]"
+        assert f"it add([1], [2]) returned [2, 1]; expected: {expected}" in out
+        assert "      AssertionError: assert [2, 1] == [1, 2]\n        \n        At index 0 diff: 2 != 1" in out
+        assert "      AssertionError: 100 %\n      assert 9 in (2, 3)" in out
 
 
 def test_the_output_of_a_program_is_shown_escaped(run: Run) -> None:

@@ -21,6 +21,7 @@ from selfplay.cases.read import Reading
 from selfplay.errors import UnknownName
 from selfplay.judging.judge import Job, Judge
 from selfplay.judging.replay import Subject
+from selfplay.judging.script import Shown
 
 Environment = Literal["local", "e2b"]
 
@@ -29,7 +30,8 @@ Environment = Literal["local", "e2b"]
 class Detail:
     """One test: its verdict, or why it could not be read (then `verdict` is None).
 
-    `returned` and `expected`, where values were asked for: what the program did, and what the test wants.
+    `returned`, `expected` and `assertion`, where values were asked for: what the program did, what the test wants, and what
+    pytest says of a test that ran and failed.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Detail:
     reason: str = ""
     returned: str = ""
     expected: str = ""
+    assertion: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +87,7 @@ def execute_tests(
     cases += [case for case, refusal in sites if refusal is None]
     refused = [*(each for one in readings for each in one.refused), *(refusal for _, refusal in sites if refusal)]
     verdicts = judge.matrices([Job(entry_point, (code,), tuple(cases), subject=subject)])[0].verdicts[0]
-    shown = judge.shown(entry_point, code, cases, subject=subject) if values else [("", "")] * len(cases)
+    shown = judge.shown(entry_point, code, cases, subject=subject) if values else [Shown("", "")] * len(cases)
     return _outcome(refused, cases, verdicts, shown, time.monotonic() - start)
 
 
@@ -99,12 +102,12 @@ def _outcome(
     refused: Sequence[Refusal],
     cases: Sequence[Case],
     verdicts: Sequence[Verdict],
-    shown: Sequence[tuple[str, str]],
+    shown: Sequence[Shown],
     seconds: float,
 ) -> Outcome:
     judged = [
-        Detail(case.name, case.source, verdict, returned=returned, expected=expected)
-        for case, verdict, (returned, expected) in zip(cases, verdicts, shown, strict=True)
+        Detail(case.name, case.source, verdict, "", *values)
+        for case, verdict, values in zip(cases, verdicts, shown, strict=True)
     ]
     unread = [Detail(each.name, each.source, None, f"{each.reason}: {each.detail}") for each in refused]
     return Outcome(

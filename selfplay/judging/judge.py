@@ -31,6 +31,7 @@ from selfplay.judging.admission import ALL
 from selfplay.judging.clerk import Desk, shared_desk
 from selfplay.judging.references import Asked, References, sites
 from selfplay.judging.replay import Subject
+from selfplay.judging.script import Shown
 from selfplay.judging.state import is_plain, story, turned
 from selfplay.judging.texts import Texts
 from selfplay.judging.turns import MAX_CASES, Suite
@@ -242,15 +243,21 @@ class Judge:
         cases: Sequence[Case],
         imports: Sequence[str] = (),
         subject: Subject | None = None,
-    ) -> list[tuple[str, str]]:
+    ) -> list[Shown]:
         """What one program did on each case, and what the case expects, as text for people. The program runs for this."""
         job = Job(entry_point, (program,), tuple(cases), tuple(imports))
         [task] = self._tasks(job.literal)
         ran = dict(zip(task.inputs, self.run([task])[0], strict=True))
+        by_text = {case.text: [one for one in cases if one.text == case.text] for case in cases if not case.literal}
+        run = {
+            case: shown
+            for text, own in by_text.items()
+            for case, shown in zip(
+                own, self.texts.shown(subject or Subject(entry_point), text, own, program), strict=True
+            )
+        }
         return [
-            (did(ran[case.arguments], not entry_point), wanted(case))
-            if case.literal
-            else self.texts.shown(subject or Subject(entry_point), case, program)
+            Shown(did(ran[case.arguments], not entry_point), wanted(case)) if case.literal else run[case]
             for case in cases
         ]
 

@@ -22,6 +22,7 @@ from selfplay.judging.clerk.desk import MAX_CASES
 from selfplay.judging.entry import signature_of
 from selfplay.judging.judge import Job, Judge
 from selfplay.judging.references import subject_of
+from selfplay.judging.script import Shown
 from selfplay.judging.turns import WrittenTurn
 
 SHOWN = 50  # refusals that people are told; JSON has all
@@ -35,19 +36,19 @@ class SandboxFailed(SelfplayError):
 class Judged:
     """One program: its verdicts on the cases that count, and why it did not load where it did not.
 
-    `values`, where they were asked for: for each case what the program did, and what the case expects.
+    `values`, where they were asked for: for each case what the program did, what the case expects, and pytest's words.
     """
 
     path: str
     verdicts: tuple[Verdict, ...]
     why: str = ""
-    values: tuple[tuple[str, str], ...] = ()
+    values: tuple[Shown, ...] = ()
 
     def as_json(self) -> dict[str, object]:
         """The values only where they were asked for."""
         told: dict[str, object] = {"path": self.path, "verdicts": list(self.verdicts), "why": self.why or None}
         if self.values:
-            told["values"] = [{"did": did, "expected": expected} for did, expected in self.values]
+            told["values"] = [one._asdict() for one in self.values]
         return told
 
 

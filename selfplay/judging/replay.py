@@ -80,7 +80,7 @@ class Performance:
 
     `ran`: whether the text ran, since the program did something else than the reference. `why`: it does not load.
     `otherwise`: the verdict of what is not listed. `outcomes`: what the program did, by place; `differing`: places where that
-    is not what the reference did.
+    is not what the reference did. `explained`: what pytest says of a failure, where that was asked for.
     """
 
     sites: dict[str, Verdict] = field(default_factory=dict)
@@ -90,6 +90,7 @@ class Performance:
     otherwise: Verdict = "error"
     outcomes: dict[str, str] = field(default_factory=dict)
     differing: set[str] = field(default_factory=set)
+    explained: dict[str, str] = field(default_factory=dict)
 
     def of(self, site: str) -> Verdict:
         """The verdict of a site."""
@@ -126,10 +127,12 @@ class Replay:
     def story(
         self, text: str, interface: Interface, answer: Answer, *, hashes: int = 0, seed: int = 0,
         skip: Sequence[str] = (), blob: str = "", imports: tuple[str, ...] = (), most: int = MAX_OPERATIONS,
+        explain: bool = False,
     ) -> tuple[Story, str]:  # fmt: skip
-        """One run of a text, and what preparing it came to. Raises Unusable where the text is at fault."""
+        """One run of a text, and what preparing it came to. `explain`: with what pytest says of failures, for people. Raises
+        Unusable where the text is at fault."""
         story = Story(most=most)
-        settings = {"skip": list(skip), "seed": seed, "prepared": blob}
+        settings = {"skip": list(skip), "seed": seed, "prepared": "" if explain else blob, "explain": explain}
         with self.talker.tests(text, interface, settings, TEST, hashes, imports) as child:
             try:
                 frame = frame_of(child.say())
@@ -170,7 +173,7 @@ class Replay:
             if self.spent - before > TEST.seconds:
                 break
             done = run((*story.tests, *story.stopped))
-            for name in ("sites", "tests", "stopped"):
+            for name in ("sites", "tests", "stopped", "explained"):
                 getattr(story, name).update({k: v for k, v in getattr(done, name).items() if k not in ("module",)})
         return story
 
@@ -217,13 +220,13 @@ class Replay:
 
     def like(
         self, script: Script, subject: Subject, answer: Answer, *, hashes: int = 1, interface: Interface | None = None,
-        skip: Sequence[str] = (),
+        skip: Sequence[str] = (), explain: bool = False,
     ) -> Story:  # fmt: skip
         """A run that differs in its outcomes alone from the one that is the script's story: the same seeds, and prepared.
         A test that could tell them apart by anything else would pass the reference and fail all that is near it."""
         story, _ = self.story(
             script.text, interface or script.interface, answer, hashes=hashes, seed=1, skip=skip, blob=script.blob,
-            imports=subject.imports,
+            imports=subject.imports, explain=explain,
         )  # fmt: skip
         return story
 
@@ -261,7 +264,9 @@ class Replay:
         """The program, ready to load. A secret one stays on this machine."""
         return Actor(self, subject, source) if secret or self.cloud is None else self.cloud(subject, source)
 
-    def before(self, script: Script, subject: Subject, source: str, secret: bool = False) -> Performance:
+    def before(
+        self, script: Script, subject: Subject, source: str, secret: bool = False, explain: bool = False
+    ) -> Performance:
         """The text before one program. Raises Stopped where the sandbox failed."""
         reference = Actor(self, subject, subject.reference or "", beside=True)
         with self.actor(subject, source, secret) as program, reference:
@@ -270,7 +275,7 @@ class Replay:
                 interface = program.load()
             except NotLoaded as error:
                 return Performance(otherwise="not_collected", why=str(error))
-            trial = Trial(self, script, subject, program, reference)
+            trial = Trial(self, script, subject, program, reference, explain)
             errors = {
                 name: own for name, own in interface.items() if own[0] == script.interface.get(name, [""])[0] == "error"
             }
@@ -280,7 +285,7 @@ class Replay:
             except NotLoaded as error:
                 return Performance(otherwise="not_collected", why=str(error))
 
-    def alone(self, subject: Subject, text: str, source: str) -> Story | None:
+    def alone(self, subject: Subject, text: str, source: str, explain: bool = False) -> Story | None:
         """The text on a program's own outcomes, as under pytest; None where the program does not load. Raises Unusable."""
         with self.actor(subject, source) as program:
             try:
@@ -289,7 +294,11 @@ class Replay:
                 return None
 
             def run(skip: Sequence[str]) -> Story:
-                return _as_far(lambda: self.story(text, interface, program.ask, skip=skip, imports=subject.imports)[0])
+                return _as_far(
+                    lambda: self.story(
+                        text, interface, program.ask, skip=skip, imports=subject.imports, explain=explain
+                    )[0]
+                )
 
             story = self._whole(run)
         if story.refused:
@@ -448,8 +457,10 @@ class Changer:
 class Trial:
     """One text before one program; see the table at the top of the module."""
 
-    def __init__(self, replay: Replay, script: Script, subject: Subject, program: Actor, reference: Actor) -> None:
-        self.replay, self.script, self.subject = replay, script, subject
+    def __init__(
+        self, replay: Replay, script: Script, subject: Subject, program: Actor, reference: Actor, explain: bool = False
+    ) -> None:
+        self.replay, self.script, self.subject, self.explain = replay, script, subject, explain
         self.program, self.reference = program, reference
         self.interface = script.interface
         self.own: dict[str, str] = {}  # by place: what the program did, as the reference did where that is alike
@@ -477,6 +488,7 @@ class Trial:
             found.sites[name] = self._verdict(name, run, again)
         for name in found.tests:
             found.tests[name] = self._of_test(name, run)
+        found.explained = {name: text for name, text in run.explained.items() if found.of(name) != "passed"}
         return found
 
     def _rehearse(self) -> None:
@@ -531,7 +543,9 @@ class Trial:
             return self.own[place]
 
         story = _as_far(
-            lambda: self.replay.like(self.script, self.subject, answer, interface=self.interface, skip=skip)
+            lambda: self.replay.like(
+                self.script, self.subject, answer, interface=self.interface, skip=skip, explain=self.explain
+            )
         )
         own = list(places(story.operations, self.script.stateful))
         self.affected.update(

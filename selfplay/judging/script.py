@@ -42,6 +42,14 @@ class Site(NamedTuple):
     rests: tuple[int, ...]
 
 
+class Shown(NamedTuple):
+    """For people: what a program did, what was expected, and what pytest says of the assertion where it ran and failed."""
+
+    did: str
+    expected: str
+    assertion: str = ""
+
+
 class Told(NamedTuple):
     """What became of one test: passed, failed, skipped, error, or how the program ended it; and why."""
 
@@ -54,7 +62,8 @@ class Story:
     """One run. `sources` by number of a site's statement; a site's name is `test:number.occurrence`, and `test:end` is the
     whole test: the one case of a test that has no site.
 
-    `refused`: why nothing could be run. `stopped`: by test, how the program ended it.
+    `refused`: why nothing could be run. `stopped`: by test, how the program ended it. `explained`: what pytest says of sites
+    that failed, where that was asked for.
     """
 
     operations: list[str] = field(default_factory=list)
@@ -63,6 +72,7 @@ class Story:
     tests: dict[str, Told] = field(default_factory=dict)
     stopped: dict[str, Verdict] = field(default_factory=dict)
     sources: dict[int, str] = field(default_factory=dict)
+    explained: dict[str, str] = field(default_factory=dict)
     refused: str = ""
     running: str = "module"
     most: int = MAX_OPERATIONS
@@ -98,6 +108,8 @@ class Story:
                 self.sites[name[:400]] = Site(held, why[:100], tuple(rests))
             case ["n", int(number), str(source)]:
                 self.sources[number] = source[:2_000]
+            case ["x", str(name), str(text)] if name in self.sites:
+                self.explained[name] = text[:2_000]
             case _:
                 raise Broken("an event of no known kind")
 

@@ -20,7 +20,7 @@ from selfplay.cases.case import Case, Refusal
 from selfplay.judging.clerk import Desk
 from selfplay.judging.cloud import CloudActor, check_reach
 from selfplay.judging.replay import NotLoaded, Performance, Replay, Stopped, Subject, Unusable, places, told_alone
-from selfplay.judging.script import END, Script, Site, Story, Told, outcome_said, raised, spelled
+from selfplay.judging.script import END, Script, Shown, Site, Story, Told, outcome_said, raised, spelled
 
 Found = tuple[Case, Refusal | None]
 Demanded = Callable[[Sequence[str]], bool]
@@ -120,18 +120,23 @@ class Texts:
         except Stopped as stop:
             return Performance(otherwise=stop.verdict)
 
-    def shown(self, subject: Subject, case: Case, source: str) -> tuple[str, str]:
-        """What a program did at a site and what the reference did, call by call, as text for people."""
+    def shown(self, subject: Subject, text: str, sites: Sequence[Case], source: str) -> list[Shown]:
+        """For each site of a text what a program did there and what the reference did, call by call."""
         if subject.reference is None:
-            return "ran with it", "what the test asserts"
-        script = self.script(subject, case.text)
-        found = self.performance(subject, case.text, source)
+            story = self._replay.alone(subject, text, source, explain=True)
+            return [_shown_alone(story, case) for case in sites]
+        script = self.script(subject, text)
+        found = self._replay.before(script, subject, source, explain=True)
         operations, outcomes = script.story.operations, script.story.outcomes
         own = list(places(operations, script.stateful))
-        rests = [one for one in script.story.sites[case.expected].rests if own[one] in found.differing]
-        did = [f"{spelled(operations[one])} {outcome_said(found.outcomes.get(own[one], ''))}" for one in rests[:3]]
-        right = [f"{spelled(operations[one])} {outcome_said(outcomes[one])}" for one in rests[:3]]
-        return "; ".join(did) or "did what the reference does", "; ".join(right) or case.source
+        shown = []
+        for case in sites:
+            rests = [one for one in script.story.sites[case.expected].rests if own[one] in found.differing][:3]
+            did = [f"{spelled(operations[one])} {outcome_said(found.outcomes.get(own[one], ''))}" for one in rests]
+            right = [f"{spelled(operations[one])} {outcome_said(outcomes[one])}" for one in rests]
+            said = found.explained.get(case.expected, "")
+            shown.append(Shown("; ".join(did) or "did what the reference does", "; ".join(right) or case.source, said))
+        return shown
 
     def performance(self, subject: Subject, text: str, source: str, secret: bool = False) -> Performance:
         """What a program does before a text whose script is known or can be made. Raises Unusable and Stopped."""
@@ -140,6 +145,15 @@ class Texts:
     def close(self) -> None:
         """Ends all processes. A later call starts new ones."""
         self._talker.close()
+
+
+def _shown_alone(story: Story | None, case: Case) -> Shown:
+    """What a program did at a site where there is no reference."""
+    site = story.sites.get(case.expected) if story else None
+    if story is None or site is None:
+        return Shown("did not come to it", case.source)
+    did = [f"{spelled(story.operations[one])} {outcome_said(story.outcomes[one])}" for one in site.rests[:3]]
+    return Shown("; ".join(did) or "was not asked", case.source, story.explained.get(case.expected, ""))
 
 
 def _sites(story: Story) -> Iterator[tuple[str, str, str, str]]:
