@@ -7,13 +7,18 @@ The `paid` family of operators is used in rewards, the `kept` family only in eva
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 
-from selfplay.box.task import Task
+from selfplay.box.task import Execution, Limits, Task
 from selfplay.cases.read import problem_cases
 from selfplay.game.problems import Problem
 from selfplay.judging.judge import Judge
 from selfplay.judging.probes import PROBES, probe_inputs
 from selfplay.mutation.mutants import Family, mutants, useful_mutants
+
+SLOWER = 10  # times the reference's slowest call that a mutant's call may take
+LEAST_SECONDS = 0.3  # CPU seconds that it may take in any case
 
 
 class MutantBank:
@@ -23,22 +28,35 @@ class MutantBank:
         self._known: dict[tuple[str, str], tuple[str, ...]] = {}
 
     def mutants(self, problems: Sequence[Problem], judge: Judge, family: Family = "paid") -> list[tuple[str, ...]]:
-        """Sources of useful mutants, one tuple per problem. Those not known are made in two calls of the box: contracts
-        on inputs, then references and mutants on those allowed."""
+        """Sources of useful mutants, one tuple per problem. Those not known are made in three calls of the box: contracts
+        on inputs, references on those allowed, then mutants, which are given up where they take much longer."""
         own = {p: problem_cases(p, "baseline").cases for p in problems if (p.id, family) not in self._known}
         probes = probe_inputs(own, PROBES, judge.run, judge.limits)
         made = {p: mutants(p.reference_solution or "", p.entry_point, family) for p in probes}
+        secret = partial(Task, secret=True)
+        references = judge.run(
+            [
+                secret(p.reference_solution or "", p.entry_point, inputs, p.imports, judge.limits)
+                for p, inputs in probes.items()
+            ]
+        )
         tasks = [
-            Task(source, p.entry_point, inputs, p.imports, judge.limits, secret=True)
-            for p, inputs in probes.items()
-            for source in (p.reference_solution or "", *(mutant.source for mutant in made[p]))
+            secret(mutant.source, p.entry_point, probes[p], p.imports, _patience(judge.limits, reference))
+            for (p, changed), reference in zip(made.items(), references, strict=True)
+            for mutant in changed
         ]
         ran = iter(judge.run(tasks))
         found: dict[str, tuple[str, ...]] = {}
-        for problem, changed in made.items():
-            reference, *others = (next(ran) for _ in range(len(changed) + 1))
+        for (problem, changed), reference in zip(made.items(), references, strict=True):
+            others = [next(ran) for _ in changed]
             useful = useful_mutants(problem, changed, reference, others)
             found[problem.id] = tuple(mutant.source for mutant in useful)
             if not any(one.status == "infra_error" for row in (reference, *others) for one in row):
                 self._known[problem.id, family] = found[problem.id]
         return [found.get(problem.id) or self._known.get((problem.id, family), ()) for problem in problems]
+
+
+def _patience(limits: Limits, reference: Sequence[Execution]) -> Limits:
+    """What a mutant may use: one timeout tells that it never ends, and that soon."""
+    slowest = max((one.seconds for one in reference if one.status in ("returned", "raised")), default=0.0)
+    return replace(limits, cpu_seconds=min(limits.cpu_seconds, max(LEAST_SECONDS, SLOWER * slowest)), timeouts=1)
