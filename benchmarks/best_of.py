@@ -22,7 +22,7 @@ from selfplay.learning.setup import open_judge
 from selfplay.match.agreement import agreements
 from selfplay.match.record import Match, Row, once
 from selfplay.match.solver import best_of
-from selfplay.mutation.bank import MutantBank
+from selfplay.mutation.cache import MutantCache
 
 Choice = Callable[[Match], int]
 
@@ -93,7 +93,7 @@ def main() -> None:
     judge = open_judge(config)
     try:
         problems = held_out(config, judge, arguments.split, arguments.problems, lambda text: None)
-        evaluator = Evaluator(judge, MutantBank(), problems, arguments.samples)
+        evaluator = Evaluator(judge, MutantCache(), problems, arguments.samples)
         entrant = source.open(config)
         every = evaluator.appearance(entrant, evaluator.opponent(entrant)).played
     finally:

@@ -188,7 +188,7 @@ def measured(part: Part, model: Path, dry: bool) -> dict[str, Any]:
             step = Step(index, 5, role, "benchmark")
             groups = play(run.policy, run.prompts, problems, step, run.table)
             laps.append(_now())
-            score(examine(groups, step, judge, config.cases_per_turn, run.bank), run.rule)
+            score(examine(groups, step, judge, config.cases_per_turn, run.mutants), run.rule)
             laps.append(_now())
             talks = [talk for group in groups for talk in (*group.chains, *group.suites)]
             made += sum(len(turn.ids) for talk in talks for turn in talk.turns)

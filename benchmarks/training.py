@@ -27,7 +27,7 @@ from selfplay.learning.policy import Policy
 from selfplay.learning.policy.hf import load_tokenizer
 from selfplay.learning.policy.trainer import PeftTrainer
 from selfplay.learning.ranks import Ranks
-from selfplay.mutation.bank import MutantBank
+from selfplay.mutation.cache import MutantCache
 from selfplay.run.recorders import Memory
 
 
@@ -73,7 +73,7 @@ def main() -> None:
         for name, play in (("our decoder", ours), ("transformers generate", theirs)):
             seconds, made = timed(partial(play, run.policy, requests, run.table.discriminator), arguments.times)
             print(f"{name:<24} {made / seconds:8.0f} tokens/s  ({made} tokens, {seconds:.2f} s)")
-        run = replace(run, bank=MutantBank())
+        run = replace(run, mutants=MutantCache())
         for step in (Step(0, 1, "discriminator", "benchmark"), Step(1, 1, "generator", "benchmark")):
             seconds, _ = timed(partial(_step, run, step), max(2, arguments.times // 2))
             print(f"{step.role + ' step':<24} {seconds:8.1f} s  ({config.problems_per_step} problems)")

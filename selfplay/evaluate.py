@@ -94,14 +94,14 @@ def _evaluate(given: Mapping[str, Any], own: Mapping[str, Any]) -> int:
     from selfplay.evaluation.standings import chart, text_table
     from selfplay.learning.heldout import held_out
     from selfplay.learning.setup import open_judge
-    from selfplay.mutation.bank import MutantBank
+    from selfplay.mutation.cache import MutantCache
 
     bugs = load_bugs(own["bugs"] or None) if "bugs" in own else ()
     config = players[0][1]
     judge = open_judge(config)
     try:
         problems = held_out(config, judge, own.get("split", "dev"), own.get("num_problems"), _say)
-        evaluator = Evaluator(judge, MutantBank(), problems, samples)
+        evaluator = Evaluator(judge, MutantCache(), problems, samples)
         opponent = evaluator.opponent(_opponent(players[0], own.get("opponent")))
         openings = [partial(source.open, config) for source, config in players]
         found = compare(openings, opponent, evaluator, ks, bugs, own.get("single_stage", False), _say)

@@ -20,7 +20,7 @@ from selfplay.run.command import run_command
 
 if TYPE_CHECKING:
     from selfplay.config import Config
-    from selfplay.match.rescore import Disagreement, Rescored, Row, Scoring
+    from selfplay.match.rescore import Disagreement, Rescored, Scoring, StageScores
 
 SAME, DIFFERENT = 0, 1
 
@@ -117,7 +117,7 @@ role          stage groups rewards   recorded  again  recorded  again   rec. aga
 _ROW = "{:<13} {:>5} {:>6} {:>7}   {:>8} {:>6}  {:>8} {:>6}  {:>5} {:>5}  {:>7} {:>10}"
 
 
-def _table(rows: Sequence[Row]) -> Iterator[str]:
+def _table(rows: Sequence[StageScores]) -> Iterator[str]:
     yield _HEAD
     for row in rows:
         sides = (row.recorded, row.again)

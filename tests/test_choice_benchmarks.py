@@ -11,7 +11,7 @@ from selfplay.evaluation.evaluator import Evaluator
 from selfplay.game.problems import load_problems
 from selfplay.judging.judge import Judge
 from selfplay.learning.opening import source_of
-from selfplay.mutation.bank import MutantBank
+from selfplay.mutation.cache import MutantCache
 from tests.match.groups import group
 
 SOURCE = source_of("embedded")
@@ -58,7 +58,7 @@ def test_every_choice_lies_between_chance_and_the_oracle() -> None:
     entrant, problems = SOURCE.open(SOURCE.config()), load_problems("procedural/dev")[:2]
     box = LocalBox()
     try:
-        evaluator = Evaluator(Judge(box), MutantBank(), problems, 3)
+        evaluator = Evaluator(Judge(box), MutantCache(), problems, 3)
         every = evaluator.appearance(entrant, evaluator.opponent(entrant)).played
     finally:
         box.close()

@@ -44,7 +44,7 @@ from selfplay.match.examine import examine
 from selfplay.match.record import KILLS, Match, Row
 from selfplay.match.score import program_outcome, score, suite_outcomes
 from selfplay.mutation import operators
-from selfplay.mutation.bank import MutantBank
+from selfplay.mutation.cache import MutantCache
 from selfplay.run import glossary
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -105,7 +105,7 @@ def worked(walk_through) -> Iterator[Worked]:
     step = Step(0, STAGE, "both", "stage 5 joint")
     box = LocalBox()
     groups = play(player, Prompts("instruct"), [walk_through.problem], step, table)
-    [match] = score(examine(groups, step, Judge(box), 2, MutantBank()), get_rule("novel_kills"))
+    [match] = score(examine(groups, step, Judge(box), 2, MutantCache()), get_rule("novel_kills"))
     config = Config(advantages="group_std")
     credits: dict[Role, Credit] = {
         role: credit([match], role, (STAGE,), config, RunningMeans(), Ranks()) for role in ROLES

@@ -12,11 +12,8 @@ from typing import Any
 from selfplay.evaluation.bugs import Bug, bug_columns, hunt
 from selfplay.evaluation.evaluator import Evaluator, Opponent
 from selfplay.evaluation.figures import Figures, appearance_figures
-from selfplay.evaluation.intervals import Estimate
-from selfplay.evaluation.standings import as_json, by_problem
+from selfplay.evaluation.standings import Standings, as_json, by_problem
 from selfplay.match.entrant import Entrant
-
-Table = dict[str, dict[str, Estimate]]
 
 
 @dataclass(slots=True)
@@ -27,10 +24,10 @@ class Comparison:
     seconds: dict[str, float] = field(default_factory=dict)
     problems: dict[str, dict[str, Any]] = field(default_factory=dict)
 
-    def estimates(self) -> Table:
+    def estimates(self) -> Standings:
         return {name: own.estimates() for name, own in self.players.items()}
 
-    def differences(self) -> Table:
+    def differences(self) -> Standings:
         """Each further player minus the first."""
         first, *others = self.players
         return {f"{name} minus {first}": self.players[name].changes(self.players[first]) for name in others}

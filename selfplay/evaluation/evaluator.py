@@ -27,7 +27,7 @@ from selfplay.judging.references import subject_of
 from selfplay.match.entrant import Entrant
 from selfplay.match.examine import Submission, judged
 from selfplay.match.record import Chain, Match, Target
-from selfplay.mutation.bank import MutantBank
+from selfplay.mutation.cache import MutantCache
 from selfplay.mutation.operators import Family
 
 EVALUATION = -1  # the step number that keys an evaluation's random numbers
@@ -77,7 +77,7 @@ class Evaluator:
     """Everything an evaluation needs besides the player: `samples` programs each, on every one of `problems`."""
 
     judge: Judge
-    bank: MutantBank
+    cache: MutantCache
     problems: Sequence[Problem]
     samples: int = 4
 
@@ -108,7 +108,7 @@ class Evaluator:
             for each in self.problems
         ]
         suites = entrant.converse(seats)
-        mutants = {family: self.bank.mutants(self.problems, self.judge, family) for family in FAMILIES}
+        mutants = {family: self.cache.mutants(self.problems, self.judge, family) for family in FAMILIES}
         submissions = [
             Submission(
                 problem,

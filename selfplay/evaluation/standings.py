@@ -19,11 +19,11 @@ from selfplay.evaluation.evaluator import Appearance
 from selfplay.evaluation.intervals import Estimate
 from selfplay.match.solver import best_of
 
-Table = Mapping[str, Mapping[str, Estimate]]  # by player, then by figure
+Standings = Mapping[str, Mapping[str, Estimate]]  # by player, then by figure
 SHOWN = ("code_greedy", "code_correct", "best_of_n", "oracle", "test_validity", "mutation_score_kept", "fixed_kills")
 
 
-def text_table(table: Table, title: str, signed: bool = False) -> str:
+def text_table(table: Standings, title: str, signed: bool = False) -> str:
     """A line per figure and a column per player; values with their 95 % intervals."""
     figures = dict.fromkeys(figure for own in table.values() for figure in own)
     rows = [
@@ -45,7 +45,7 @@ def _cell(estimate: Estimate | None, signed: bool) -> str:
     return form.format(estimate.value, estimate.low, estimate.high)
 
 
-def as_json(table: Table) -> dict[str, dict[str, dict[str, float | None]]]:
+def as_json(table: Standings) -> dict[str, dict[str, dict[str, float | None]]]:
     return {name: {figure: one.as_json() for figure, one in own.items()} for name, own in table.items()}
 
 
@@ -82,7 +82,7 @@ def cross_json(cross: CrossPlay) -> dict[str, Any]:
 # ---- pictures ----
 
 
-def chart(table: Table, path: Path) -> None:
+def chart(table: Standings, path: Path) -> None:
     """The main figures as points with their intervals. Raises BadInput."""
     plot = _pyplot(path)
     figures = [figure for figure in SHOWN if any(figure in own for own in table.values())]

@@ -104,7 +104,7 @@ def _entrant(run: Run) -> Entrant:
 
 def _evaluator(run: Run, problems: Sequence[Problem]) -> Evaluator:
     """Of this rank's share of the problems."""
-    return Evaluator(run.judge, run.bank, problems[run.ranks.rank :: run.ranks.size])
+    return Evaluator(run.judge, run.mutants, problems[run.ranks.rank :: run.ranks.size])
 
 
 def _held_out(run: Run, when: str) -> list[Problem]:

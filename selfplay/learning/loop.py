@@ -156,7 +156,7 @@ def train_step(run: Run, step: Step) -> None:
     clock.lap("play")
     dependent = run.judge.order_dependent
     # Mutants are targets for suites: a generator's step pays programs, and would run them for nothing.
-    mutants = run.bank if step.trains("discriminator") else None
+    mutants = run.mutants if step.trains("discriminator") else None
     replay = replayed(state.bank) if run.config.replay and step.trains("generator") else {}
     matches = score(examine(groups, step, run.judge, run.config.cases_per_turn, mutants, replay), run.rule)
     clock.lap("judge")

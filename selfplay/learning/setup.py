@@ -31,7 +31,7 @@ from selfplay.learning.state import State
 from selfplay.learning.thoughts import may_think
 from selfplay.learning.update import UpdateSettings
 from selfplay.match.ledger import NO_LEDGER
-from selfplay.mutation.bank import MutantBank
+from selfplay.mutation.cache import MutantCache
 from selfplay.run.adapters import check_base, find_adapters
 from selfplay.run.checkpoints import to_resume
 from selfplay.run.folder import versions
@@ -44,7 +44,7 @@ FEW = 10  # problems of a split below which an evaluation says next to nothing
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What stays open while a run lasts. `problems`: by split. What changes is `state`; `bank` and `golden` are caches."""
+    """What stays open while a run lasts. `problems`: by split. What changes is `state`; `mutants` and `golden` are caches."""
 
     config: Config
     ranks: Ranks
@@ -57,7 +57,7 @@ class Run:
     update_settings: UpdateSettings
     problems: Mapping[str, Sequence[Problem]]
     state: State
-    bank: MutantBank = field(default_factory=MutantBank)
+    mutants: MutantCache = field(default_factory=MutantCache)
     golden: GoldenExams = field(default_factory=GoldenExams)
 
 

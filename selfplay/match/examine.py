@@ -22,7 +22,7 @@ from selfplay.judging.references import subject_of
 from selfplay.judging.turns import Suite as Written
 from selfplay.judging.turns import WrittenTurn
 from selfplay.match.record import Chain, Match, Suite, Target
-from selfplay.mutation.bank import MutantBank
+from selfplay.mutation.cache import MutantCache
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +46,14 @@ def examine(
     step: Step,
     judge: Judge,
     asked: int,
-    bank: MutantBank | None = None,
+    cache: MutantCache | None = None,
     replay: Mapping[str, Sequence[Case]] = MappingProxyType({}),
 ) -> list[Match]:
-    """Judge every group of a step; with a `bank`, the mutants of each reference are targets as well.
+    """Judge every group of a step; with a `cache`, the mutants of each reference are targets as well.
 
     `replay`: by problem, cases that were admitted earlier and are part of its exam again.
     """
-    mutants = bank.mutants([group.problem for group in groups], judge) if bank else [()] * len(groups)
+    mutants = cache.mutants([group.problem for group in groups], judge) if cache else [()] * len(groups)
     submissions = [
         Submission(
             each.problem,

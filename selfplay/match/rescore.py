@@ -56,7 +56,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class StageScores:
     """Both scorings of the turns that `role` was trained on in the steps of `stage`.
 
     `rewards` counts them, a chain's once. `reward_order` and `advantage_order`: Spearman's rank correlation between the two
@@ -100,7 +100,7 @@ class Rescored:
 
     steps: int
     groups: int
-    rows: tuple[Row, ...]
+    rows: tuple[StageScores, ...]
     disagreements: tuple[Disagreement, ...]
     compared: int
     differing: int
@@ -292,12 +292,14 @@ def _standings(rewards: Sequence[float]) -> list[float]:
     return [0.0 if isnan(each) else (each - mean) / deviation for each in rewards]
 
 
-def _row(role: Role, stage: int, cell: _Cell) -> Row:
+def _row(role: Role, stage: int, cell: _Cell) -> StageScores:
     rewards, advantages = ([np.array(own) for own in each] for each in (cell.rewards, cell.advantages))
     recorded, again = (
         _side(own, count / max(cell.groups, 1)) for own, count in zip(rewards, cell.informative, strict=True)
     )
-    return Row(role, stage, cell.groups, len(rewards[0]), recorded, again, _order(*rewards), _order(*advantages))
+    return StageScores(
+        role, stage, cell.groups, len(rewards[0]), recorded, again, _order(*rewards), _order(*advantages)
+    )
 
 
 def _side(rewards: np.ndarray, informative: float) -> Side:

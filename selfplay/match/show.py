@@ -26,7 +26,7 @@ from selfplay.judging.judge import Judge
 from selfplay.match.examine import examine
 from selfplay.match.record import Match
 from selfplay.match.score import score
-from selfplay.mutation.bank import MutantBank
+from selfplay.mutation.cache import MutantCache
 from selfplay.printing import printable
 
 MARKS: Mapping[Verdict, str] = {
@@ -55,7 +55,7 @@ def play_and_show(
     table = Table(num_generations=1, num_suites=1, num_targets=0, generator=sampling, discriminator=sampling)
     step = Step(index=0, stage=1, role="both", phase="play")
     groups = play(player, prompts, [problem], step, table)
-    [match] = examine(groups, step, judge, prompts.cases, MutantBank())
+    [match] = examine(groups, step, judge, prompts.cases, MutantCache())
     parts = [
         *_story(match),
         *_cases(match),

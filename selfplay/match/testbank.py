@@ -26,7 +26,7 @@ from selfplay.match.examine import Submission, judged
 from selfplay.match.ledger import case_to_json
 from selfplay.match.record import Match, Row, Target
 from selfplay.match.testfile import model_text, spelled
-from selfplay.mutation.bank import MutantBank
+from selfplay.mutation.cache import MutantCache
 from selfplay.mutation.operators import Family
 
 BANKING = -4  # the step number that keys the random numbers
@@ -104,8 +104,8 @@ def hunted(entrant: Entrant, problems: Sequence[Problem], judge: Judge, samples:
     """What a player finds for each problem: a match whose tests all faced all programs and the mutants of both families."""
     step = entrant.step(BANKING, "bank")
     groups = play(entrant.player, entrant.prompts, problems, step, entrant.table(samples))
-    bank = MutantBank()
-    mutants = {family: bank.mutants(problems, judge, family) for family in FAMILIES}
+    cache = MutantCache()
+    mutants = {family: cache.mutants(problems, judge, family) for family in FAMILIES}
     submissions = [
         Submission(
             group.problem,

@@ -18,7 +18,7 @@ from selfplay.evaluation.intervals import Estimate, ratio
 from selfplay.learning.opening import EMBEDDED, Source
 from selfplay.learning.setup import open_judge, open_problems
 from selfplay.match.record import Chain
-from selfplay.mutation.bank import MutantBank
+from selfplay.mutation.cache import MutantCache
 
 
 def measure(config: Config, split: str) -> dict[str, Estimate]:
@@ -26,7 +26,7 @@ def measure(config: Config, split: str) -> dict[str, Estimate]:
     judge = open_judge(config)
     try:
         entrant = Source(EMBEDDED).open(config)
-        evaluator = Evaluator(judge, MutantBank(), open_problems(config, judge)[split])
+        evaluator = Evaluator(judge, MutantCache(), open_problems(config, judge)[split])
         matches = evaluator.measure(entrant, evaluator.opponent(entrant))
     finally:
         judge.close()

@@ -19,7 +19,7 @@ from selfplay.game.players import Sampling, ScriptedPlayer
 from selfplay.game.prompts import Prompts
 from selfplay.judging.judge import Judge
 from selfplay.match.entrant import Entrant
-from selfplay.mutation.bank import MutantBank
+from selfplay.mutation.cache import MutantCache
 from selfplay.run.glossary import FIGURES, names
 from tests.match.groups import BIG
 
@@ -46,7 +46,7 @@ def entrant(programs: list[str], tests: dict[int, str], name: str = "scripted") 
 
 
 def told(judge: Judge, player: Entrant, samples: int = 4) -> Figures:
-    evaluator = Evaluator(judge, MutantBank(), [BIG], samples)
+    evaluator = Evaluator(judge, MutantCache(), [BIG], samples)
     return appearance_figures(evaluator.appearance(player, evaluator.opponent(entrant([WRONG], {}))), [1, samples])
 
 

@@ -19,7 +19,7 @@ from selfplay.judging.judge import Judge
 from selfplay.match.entrant import Entrant
 from selfplay.match.ledger import from_json, to_json
 from selfplay.match.score import score
-from selfplay.mutation.bank import MutantBank
+from selfplay.mutation.cache import MutantCache
 from tests.match.groups import BIG
 
 RIGHT, MISCONCEIVED = "def f(n):\n    return n >= 3", "def f(n):\n    return n > 3"
@@ -28,7 +28,7 @@ RIGHT, MISCONCEIVED = "def f(n):\n    return n >= 3", "def f(n):\n    return n >
 @pytest.fixture(scope="module")
 def evaluator() -> Iterator[Evaluator]:
     box = LocalBox()
-    yield Evaluator(Judge(box), MutantBank(), [BIG])
+    yield Evaluator(Judge(box), MutantCache(), [BIG])
     box.close()
 
 

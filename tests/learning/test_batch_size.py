@@ -13,7 +13,7 @@ from selfplay.evaluation.evaluator import Evaluator
 from selfplay.game.problems import load_problems
 from selfplay.judging.judge import Judge
 from selfplay.learning.opening import open_player
-from selfplay.mutation.bank import MutantBank
+from selfplay.mutation.cache import MutantCache
 from tests.learning.conftest import build_model
 
 PROBLEMS = load_problems("procedural/dev")[:2]
@@ -39,7 +39,7 @@ def long_model(tmp_path_factory: pytest.TempPathFactory, tokenizer: Any) -> Path
 def played(judge: Judge, rows: int, player: str, **knobs: Any) -> dict[Any, tuple[int, ...]]:
     """Every turn of an evaluation, by its key."""
     entrant = open_player(player, generation_rows=rows, **knobs)
-    evaluator = Evaluator(judge, MutantBank(), PROBLEMS, 2)
+    evaluator = Evaluator(judge, MutantCache(), PROBLEMS, 2)
     appearance = evaluator.appearance(entrant, evaluator.opponent(entrant))
     talks = [
         conversation

@@ -22,7 +22,7 @@ from selfplay.judging.judge import Judge
 from selfplay.judging.turns import MAX_CASES
 from selfplay.match.examine import examine
 from selfplay.match.record import Match
-from selfplay.mutation.bank import MutantBank
+from selfplay.mutation.cache import MutantCache
 from tests.match.groups import BIG
 
 PROBLEM = replace(BIG, hidden_tests=())
@@ -54,7 +54,7 @@ def examined(
 
     table = Table(len(programs), 1, 0, LONG, LONG)
     groups = play(ScriptedPlayer(said), Prompts("compact"), [PROBLEM], STEP, table)
-    return examine(groups, STEP, judge, 2, MutantBank() if mutants else None, {PROBLEM.id: replay})[0]
+    return examine(groups, STEP, judge, 2, MutantCache() if mutants else None, {PROBLEM.id: replay})[0]
 
 
 def test_a_misconception_is_killed_by_the_case_on_the_boundary_and_by_no_other(judge: Judge) -> None:

@@ -29,7 +29,7 @@ from selfplay.match.ledger import LedgerError, from_json, records, to_json
 from selfplay.match.record import Match
 from selfplay.match.score import score
 from selfplay.match.show import sample_text
-from selfplay.mutation.bank import MutantBank
+from selfplay.mutation.cache import MutantCache
 from tests.match.groups import BIG
 from tests.match.matches import matches
 
@@ -78,7 +78,7 @@ def played(judge: Judge, tests: dict[int, str]) -> Match:
     long = Sampling(max_tokens=4000)
     step = Step(4, 3, "generator", "stage 3 generator")
     groups = play(ScriptedPlayer(said), Prompts("compact"), [PROBLEM], step, Table(2, 1, 0, long, long))
-    return score(examine(groups, step, judge, 2, MutantBank()), get_rule("novel_kills"))[0]
+    return score(examine(groups, step, judge, 2, MutantCache()), get_rule("novel_kills"))[0]
 
 
 def test_a_match_is_read_back_exactly(match: Match) -> None:

@@ -20,7 +20,7 @@ from selfplay.judging.judge import Judge
 from selfplay.match.examine import examine
 from selfplay.match.ledger import to_json
 from selfplay.match.score import score
-from selfplay.mutation.bank import MutantBank
+from selfplay.mutation.cache import MutantCache
 from selfplay.run.folder import RunFolder
 
 HOSTILE = "</script><script>window.harmed = 1</script><img src=x onerror='window.harmed = 1'>\x1b\u202e"
@@ -71,7 +71,7 @@ def match_record() -> dict[str, Any]:
     step = Step(0, 1, "generator", "stage 1 generator")
     groups = play(ScriptedPlayer(said), Prompts("compact"), [PROBLEM], step, Table(2, 1, 0, long, long))
     with LocalBox() as box:
-        [match] = score(examine(groups, step, Judge(box), 2, MutantBank()), get_rule("novel_kills"))
+        [match] = score(examine(groups, step, Judge(box), 2, MutantCache()), get_rule("novel_kills"))
     return to_json(match)
 
 

@@ -21,7 +21,7 @@ SLOWER = 10  # times the reference's slowest call that a mutant's call may take
 LEAST_SECONDS = 0.3  # CPU seconds that it may take in any case
 
 
-class MutantBank:
+class MutantCache:
     """Remembers the useful mutants of each problem and family. What the box failed on is asked again the next time."""
 
     def __init__(self) -> None:
