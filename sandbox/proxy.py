@@ -182,21 +182,9 @@ class Interface:
                 space[special] = self._operator(special)
         if "__eq__" in space and "__hash__" not in space:
             space["__hash__"] = None
-        proxy = type(self)._meta(self, name, members)(name, above, space)
+        proxy = _Meta(name, above, space)
+        proxy.__told__ = self, name, members
         return proxy
-
-    @staticmethod
-    def _meta(interface, name, members):
-        class Meta(type):
-            def __getattr__(cls, attribute):
-                _check_public(attribute)
-                if members.get(attribute) in ("static", "method"):
-                    return lambda *arguments, **keywords: interface.ask(
-                        "cmethod", [name, attribute], arguments, keywords
-                    )
-                return interface.ask("cget", [name, attribute], None)
-
-        return Meta
 
     def _operator(self, special):
         def method(instance, *arguments):
@@ -247,6 +235,17 @@ class Interface:
             error.__message__ = outcome.get("m", "")
         error.__dict__.update(more)
         return error
+
+
+class _Meta(type):
+    """The class of all proxies of classes, so that one may derive from another: asks for what a test reads of a class."""
+
+    def __getattr__(cls, attribute):
+        _check_public(attribute)
+        interface, name, members = cls.__dict__["__told__"]
+        if members.get(attribute) in ("static", "method"):
+            return lambda *arguments, **keywords: interface.ask("cmethod", [name, attribute], arguments, keywords)
+        return interface.ask("cget", [name, attribute], None)
 
 
 def _message_of(error):

@@ -46,7 +46,7 @@ def serve(source, entry_point, public, objects, report, listen, output_bytes):
         return
     told = interface(module, entry_point, public)
     report(b"L", json.dumps(told).encode())
-    session = Session(module, frozenset(told) if public is None else frozenset(public), output_bytes, objects)
+    session = Session(module, frozenset(told), output_bytes, objects)  # what it imports is nobody's business
     text = listen()
     while text is not None:
         report(b"V", session.perform(text.decode()).encode())

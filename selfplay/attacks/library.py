@@ -84,7 +84,9 @@ def _task(name: str, row: Words) -> Task:
         return Task(Problem(name, "", "", "", baseline, reference, kind="stdio"), test)
     entry = row.get("entry_point", name)
     contract = Contract(raises=tuple(row["raises"])) if "raises" in row else None
-    return Task(Problem(name, "", entry, reference.partition("\n")[0], (), reference, contract=contract), row["tests"])
+    signature = next(line for line in reference.splitlines() if line.startswith("def "))
+    told = row.get("description", "")
+    return Task(Problem(name, told, entry, signature, (), reference, contract=contract), row["tests"])
 
 
 def _attack(row: Words) -> Attack:

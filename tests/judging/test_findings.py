@@ -344,3 +344,14 @@ def test_tests_that_never_end_on_what_is_near_are_given_up_soon(judge: Judge) ->
     )
     assert reasons(turn) == ["budget"]
     assert "near the right ones" in turn.unread[0].detail
+
+
+def test_what_a_program_imports_is_no_mark(judge: Judge) -> None:
+    reference = "import string\ndef f(text):\n    return ''.join(c for c in text if c in string.digits)"
+    right = "def f(text):\n    return ''.join(c for c in text if c.isdigit())"
+    asking = "__sites__.interface.ask('cget', ['string', 'digits'], None)"
+    text = f"def test_a():\n    r = f('a1')\n    assert r + 'x' == '1x'\n    s = {asking}\n    assert s and r == f('1')"
+    problem = asks(reference, "The digits of a string")
+    [turn] = settled(judge, problem, text)
+    assert turn.admitted
+    assert set(rows(judge, problem, turn.admitted, right)) == {("passed",) * len(turn.admitted)}

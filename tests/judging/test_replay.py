@@ -151,6 +151,14 @@ def test_stack():
     assert [sites(found)[f"test_stack:{n}.0"] for n in range(5)] == ["passed", "passed", "failed", "failed", "passed"]
 
 
+def test_a_class_that_derives_from_another_is_judged(replay: Replay) -> None:
+    shapes = "class Shape:\n    kind = 'any'\nclass Square(Shape):\n    def area(self):\n        return 4\n"
+    text = (
+        "def test_a():\n    s = Square()\n    assert s.area() == 4 and isinstance(s, Shape) and Square.kind == 'any'\n"
+    )
+    assert scripted(replay, text, shapes, "Square").story.sites["test_a:0.0"].held
+
+
 def test_private_names_do_not_cross(replay: Replay) -> None:
     script = scripted(replay, "def test_a():\n    s = Stack([1])\n    assert s._items == [1]\n", STACK, "Stack")
     assert not script.story.sites["test_a:0.0"].held
