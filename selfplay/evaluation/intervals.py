@@ -6,6 +6,7 @@ twice, which makes its cases look repeated, so distinctness over all problems ta
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import asdict, dataclass
 
@@ -66,8 +67,7 @@ def ratio_change(before: Columns, after: Columns, seed: int = 0) -> Estimate:
 
 def distinct_share(items: Sequence[Sequence[Hashable]]) -> Estimate:
     """Distinct items over items, all problems together; jackknife over problems (Tukey 1958)."""
-    value, left_out = _distinct(items)
-    return _jackknife(value, left_out)
+    return _jackknife(*_distinct(items))
 
 
 def distinct_change(before: Sequence[Sequence[Hashable]], after: Sequence[Sequence[Hashable]]) -> Estimate:
@@ -85,18 +85,16 @@ def _jackknife(value: float, left_out: np.ndarray) -> Estimate:
 
 def _distinct(items: Sequence[Sequence[Hashable]]) -> tuple[float, np.ndarray]:
     """Distinct items over items, and the same without each problem; NaN where there are no items."""
-    counts: dict[Hashable, int] = {}
-    for item in (item for own in items for item in own):
-        counts[item] = counts.get(item, 0) + 1
-    total, distinct = sum(counts.values()), len(counts)
+    counts = Counter(item for own in items for item in own)
+    total, distinct = counts.total(), len(counts)
     if not total:
         return float("nan"), np.zeros(len(items))
 
-    def without(own: Sequence[Hashable]) -> float:
-        gone = sum(own.count(item) == counts[item] for item in set(own))
-        return (distinct - gone) / (total - len(own)) if total > len(own) else distinct / total
+    def without(own: Counter[Hashable]) -> float:
+        gone = sum(count == counts[item] for item, count in own.items())
+        return (distinct - gone) / (total - own.total()) if total > own.total() else distinct / total
 
-    return distinct / total, np.array([without(list(own)) for own in items])
+    return distinct / total, np.array([without(Counter(own)) for own in items])
 
 
 def paired_difference(first: Sequence[float], second: Sequence[float], seed: int = 0) -> Estimate:

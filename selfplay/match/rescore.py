@@ -17,7 +17,7 @@ import heapq
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby, islice
+from itertools import groupby
 from math import isfinite, isnan, nan
 
 import numpy as np
@@ -34,7 +34,6 @@ from selfplay.match.record import Match
 from selfplay.match.score import score
 
 EPISODES = 5  # that the two rules disagree on most, shown unless told otherwise
-MAX_GROUPS = 1 << 16  # of a step, whose rewards are held together
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,9 +137,7 @@ def rescore(
                 f"step {incomplete} has other groups than metrics.jsonl says, and is not the last: restore both"
             )
         last = step.index
-        judged = [tally.judged(line, match, own.rule) for line, match in islice(matches, MAX_GROUPS)]
-        if next(matches, None):
-            raise LedgerError(f"step {step.index} has more than {MAX_GROUPS} groups: no run plays as many")
+        judged = [tally.judged(line, match, own.rule) for line, match in matches]
         if groups and len(judged) != groups.get(step.index, len(judged)):
             incomplete = step.index
         else:
@@ -219,11 +216,7 @@ class _Tally:
         self.found = heapq.nlargest(self.shown, [*self.found, *(found for each in judged for found in each.found)])
 
     def _compare(
-        self,
-        role: Role,
-        stages: Sequence[int],
-        judged: Sequence[_Judged],
-        values: Sequence[Sequence[Values]],
+        self, role: Role, stages: Sequence[int], judged: Sequence[_Judged], values: Sequence[Sequence[Values]]
     ) -> None:
         """Counts the recorded advantages that are not those computed again."""
         for each, episodes in zip(judged, values, strict=True):
