@@ -99,10 +99,9 @@ def names(tables: Mapping[str, Mapping[str, str]]) -> set[str]:
 
 
 def markdown(tables: Mapping[str, Mapping[str, str]]) -> str:
-    """The tables as one, a line for each place where figures are computed."""
+    """The tables as one."""
     lines = ["| name | formula |", "|---|---|"]
-    for place, rows in tables.items():
-        lines.append(f"| | **{place}** |")
+    for rows in tables.values():
         lines += [f"| {', '.join(f'`{name}`' for name in row.split(', '))} | {text} |" for row, text in rows.items()]
     return "\n".join(lines)
 
