@@ -35,7 +35,7 @@ SAID: dict[Role, tuple[str, ...]] = {
 }
 SECRET = "SECRETTHOUGHT"
 STAGES = (1, 2, 3)
-HEAD = ("a conversation", "the system message", "thoughts", "`--thinking off`", "templates")
+HEAD = ("a conversation", "the system message", "thoughts", "templates")
 
 
 @dataclass
@@ -147,16 +147,15 @@ def switches(name: str) -> bool:
 def row(name: str) -> tuple[str, ...]:
     found = template(name)
     if found.marks is None:
-        thoughts, off = "none", "changes nothing"
+        thoughts = "none"
     else:
         thoughts = "by default" if found.thinks else "when switched on"
-        off = "its own switch" if switches(name) else "refused: no switch"
+        thoughts += ", a switch" if switches(name) else ", no switch"
     return (
         f"`{name}`" + (" (ours)" if name in OURS else ""),
         "grows" if found.between is not None else "a prompt for each turn",
         "its own" if found.system is not None else "in the first message",
         thoughts,
-        off,
     )
 
 
