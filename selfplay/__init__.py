@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from selfplay.config import Config, configure
     from selfplay.errors import SelfplayError
+    from selfplay.evaluate import evaluate
     from selfplay.game.episode import TurnKey
     from selfplay.game.players import Completion, Request, Sampling
     from selfplay.game.problems import Contract, Problem, StdinTest, load_problems, validate_problem
@@ -29,17 +30,19 @@ if TYPE_CHECKING:
         share_passed,
     )
     from selfplay.game.stages import Stage, get_all_stages, get_stage
+    from selfplay.judge import judge
     from selfplay.judging.execute import execute_tests, validate_tests_against_solution
     from selfplay.learning.opening import open_player
     from selfplay.learning.policy.protocol import Rows, Sampler, Trainer
     from selfplay.match.solver import Solver
     from selfplay.play import play
     from selfplay.report import report
+    from selfplay.rescore import rescore
     from selfplay.run.callbacks import Callback
     from selfplay.train import train
 
 __version__ = "0.1.0"
-__all__ = ["SelfplayError", "play", "report", "train"]
+__all__ = ["SelfplayError", "evaluate", "judge", "play", "report", "rescore", "train"]
 __all__ += ["Callback", "Config", "configure"]
 __all__ += ["Contract", "Problem", "StdinTest", "load_problems", "validate_problem"]
 __all__ += ["CaseOutcome", "ProgramOutcome", "RewardRule", "SuiteOutcome", "TurnOutcome"]
@@ -48,7 +51,8 @@ __all__ += ["execute_tests", "validate_tests_against_solution"]
 __all__ += ["Solver", "Stage", "get_all_stages", "get_stage", "open_player"]
 __all__ += ["Completion", "Request", "Rows", "Sampler", "Sampling", "Trainer", "TurnKey"]
 
-_COMMANDS = ("play", "report", "train")  # modules that can be called: selfplay.train(...) is `python -m selfplay.train`
+# Modules that can be called: selfplay.train(...) is `python -m selfplay.train`.
+_COMMANDS = ("evaluate", "judge", "play", "report", "rescore", "train")
 _HOMES = {
     "selfplay.config": ("Config", "configure"),
     "selfplay.errors": ("SelfplayError",),

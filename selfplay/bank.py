@@ -9,7 +9,6 @@ A test generator for people who never train: it needs problems with references. 
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,17 +17,12 @@ from typing import TYPE_CHECKING, Any
 from selfplay.config.flags import words
 from selfplay.errors import BadInput
 from selfplay.printing import printable
-from selfplay.run.command import run_command
+from selfplay.run.command import PLAYING, command, say
 
 if TYPE_CHECKING:
     from selfplay.match.testbank import BankedSuite
 
 ABOUT = "Build, collect and export suites of tests that kill wrong programs."
-KEYS = (
-    *("seed", "device", "model", "prompts", "problems", "cases_per_turn", "temperature", "max_completion_length"),
-    *("thinking", "thinking_tokens"),
-    *("timeout", "sandbox", "sandbox_workers", "sandbox_min_tier"),
-)
 FORMATS = ("pytest", "jsonl")
 OWN: dict[str, str | Mapping[str, Any]] = {
     "ACTION": {"metavar": "build|collect|export", "help": "What to do."},
@@ -45,27 +39,22 @@ OWN: dict[str, str | Mapping[str, Any]] = {
 }
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    def body() -> int:
-        given, own = words(sys.argv[1:] if argv is None else argv, "python -m selfplay.bank", ABOUT, KEYS, OWN)
-        action = own.get("action")
-        if action not in ("build", "collect", "export"):
-            raise BadInput(
-                f"say what to do: build, collect or export{f', not {action!r}' if action else ''}; see --help"
-            )
-        if "out" not in own:
-            raise BadInput(f"{action} needs --out: where to write")
-        if action == "build":
-            return _build(given, own)
-        if "from" not in own:
-            raise BadInput(f"{action} needs {'the folder of a run' if action == 'collect' else 'a bank'}; see --help")
-        return _collect(own) if action == "collect" else _export(own)
-
-    return run_command("selfplay.bank", body)
+@command("selfplay.bank")
+def main(arguments: Sequence[str]) -> int:
+    given, own = words(arguments, "python -m selfplay.bank", ABOUT, PLAYING, OWN)
+    action = own.get("action")
+    if action not in ("build", "collect", "export"):
+        raise BadInput(f"say what to do: build, collect or export{f', not {action!r}' if action else ''}; see --help")
+    if "out" not in own:
+        raise BadInput(f"{action} needs --out: where to write")
+    if action == "build":
+        return _build(given, own)
+    if "from" not in own:
+        raise BadInput(f"{action} needs {'the folder of a run' if action == 'collect' else 'a bank'}; see --help")
+    return _collect(own) if action == "collect" else _export(own)
 
 
 def _build(given: Mapping[str, Any], own: Mapping[str, Any]) -> int:
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     from selfplay.game.problems import load_problems
     from selfplay.learning.opening import default_player, source_of
     from selfplay.match.testbank import build
@@ -74,7 +63,7 @@ def _build(given: Mapping[str, Any], own: Mapping[str, Any]) -> int:
     if "problems" not in given:
         raise BadInput("build needs --problems: a file of your functions with references, or a set")
     name = own.get("player") or default_player()
-    source = source_of(name, _say)
+    source = source_of(name, say)
     config = source.config(given)
     problems = load_problems(config.problems)
     known = [problem for problem in problems if problem.reference_solution is not None]
@@ -82,14 +71,14 @@ def _build(given: Mapping[str, Any], own: Mapping[str, Any]) -> int:
         raise BadInput(f"no problem of {config.problems} has a reference, and nothing else tells which tests are right")
     for problem in problems:
         if problem.reference_solution is None:
-            _say(f"{problem.id}: left out, it has no reference")
+            say(f"{problem.id}: left out, it has no reference")
     from selfplay.learning.references import check_references
     from selfplay.learning.setup import open_judge
 
     judge = open_judge(config)
     try:
         check_references(config.problems, known, judge)
-        _say(f"player: {name}; {len(known)} problems; sandbox: {judge.box.tier}")
+        say(f"player: {name}; {len(known)} problems; sandbox: {judge.box.tier}")
         suites = build(source.open(config), known, judge, own.get("num_samples", 8))
     finally:
         judge.close()
@@ -126,13 +115,9 @@ def _export(own: Mapping[str, Any]) -> int:
     suites, texts = read_bank(Path(own["from"])), own.get("with_model_text", False)
     written = export(suites, own.get("format", "pytest"), Path(own["out"]), own.get("module"), texts)
     if not texts and (count := left_out(suites)):
-        _say(f"{count} tests are left out, since only a model's own text says them; --with-model-text writes them too")
+        say(f"{count} tests are left out, since only a model's own text says them; --with-model-text writes them too")
     print(printable("\n".join(map(str, written))))
     return 0
-
-
-def _say(text: str) -> None:
-    print(printable(text), file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

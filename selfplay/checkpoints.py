@@ -15,15 +15,16 @@ from pathlib import Path
 from selfplay.errors import BadInput
 from selfplay.printing import printable
 from selfplay.run.checkpoints import GREEDY, PROTOTYPE, Checkpoint, best, latest, listed
-from selfplay.run.command import run_command
+from selfplay.run.command import command
 
 FOUND, NONE = 0, 1
 _ROW = "{step:>9}  {stage:>5}  {score:>8}  {time:<25}  {size:>10}  {marks}"
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+@command("selfplay.checkpoints")
+def main(arguments: Sequence[str]) -> int:
     options = _parser().parse_args(arguments)
-    return run_command("selfplay.checkpoints", lambda: _show(Path(options.run), options.best_by, options.json))
+    return _show(Path(options.run), options.best_by, options.json)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -18,7 +18,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from selfplay.run.command import run_command
+from selfplay.run.command import command
 
 if TYPE_CHECKING:
     from selfplay.run.checks import Finding
@@ -31,20 +31,17 @@ _PLANNED = (
 _MARKS = {"ok": "ok", "note": "note", "missing": "MISSING"}
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+@command("selfplay.doctor")
+def main(arguments: Sequence[str]) -> int:
     options, flags = _parser().parse_known_args(arguments)
     if flags:
-        return run_command("selfplay.doctor", lambda: _memory(flags))
+        return _memory(flags)
     from selfplay.run.checks import findings, works
 
-    def body() -> int:
-        found = findings(Path(options.output_dir))
-        well = works(found)
-        told = {"works": well, "findings": [asdict(each) for each in found]}
-        print(json.dumps(told) if options.json else _as_text(found), flush=True)
-        return 0 if well else 1
-
-    return run_command("selfplay.doctor", body)
+    found = findings(Path(options.output_dir))
+    report = {"works": works(found), "findings": [asdict(each) for each in found]}
+    print(json.dumps(report) if options.json else _as_text(found), flush=True)
+    return 0 if works(found) else 1
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -68,22 +65,15 @@ def _memory(flags: Sequence[str]) -> int:
 
 
 def _as_text(found: Sequence[Finding]) -> str:
-    from selfplay.run.checks import works
-
     wide = max(len(each.about) for each in found)
     lines = []
     for each in found:
         lines.append(f"{_MARKS[each.status]:<8} {each.about:<{wide}}  {each.found}")
         if each.advice:
             lines.append(f"{'':<8} {'':<{wide}}  -> {each.advice}")
-    verdict = "python -m selfplay.train can work here"
-    if not works(found):
-        verdict = f"python -m selfplay.train cannot work here yet: {', '.join(_missing(found))}"
-    return "\n".join([*lines, "", verdict])
-
-
-def _missing(found: Sequence[Finding]) -> list[str]:
-    return [each.about for each in found if each.status == "missing"]
+    missing = ", ".join(each.about for each in found if each.status == "missing")
+    verdict = f"cannot work here yet: {missing}" if missing else "can work here"
+    return "\n".join([*lines, "", f"python -m selfplay.train {verdict}"])
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ codes: 0 measured, 2 bad input.
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -18,21 +17,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from selfplay.config.flags import words
-from selfplay.errors import BadInput
+from selfplay.errors import BadInput, UnknownName
 from selfplay.printing import printable
-from selfplay.run.command import run_command
+from selfplay.run.command import PLAYING, callable_module, command, say
 
 if TYPE_CHECKING:
     from selfplay.config import Config
+    from selfplay.evaluation.comparison import Comparison
     from selfplay.learning.opening import Source
     from selfplay.match.entrant import Entrant
 
 ABOUT = "Measure both roles of players side by side on held-out problems."
-KEYS = (
-    *("seed", "device", "model", "prompts", "problems", "cases_per_turn", "temperature", "max_completion_length"),
-    *("thinking", "thinking_tokens"),
-    *("timeout", "sandbox", "sandbox_workers", "sandbox_min_tier"),
-)
 SPLITS = ("train", "dev", "test", "all")
 OWN: dict[str, str | Mapping[str, Any]] = {
     "players": {
@@ -52,7 +47,7 @@ OWN: dict[str, str | Mapping[str, Any]] = {
     "single-stage": {"action": "store_true", "help": "Each player once more, without a reasoning chain."},
     "bugs": {
         "nargs": "?",
-        "const": "",
+        "const": True,
         "metavar": "FILE",
         "help": "Also the bug benchmark; without FILE the package's own.",
     },
@@ -62,66 +57,58 @@ OWN: dict[str, str | Mapping[str, Any]] = {
 }
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    def body() -> int:
-        given, own = words(sys.argv[1:] if argv is None else argv, "python -m selfplay.evaluate", ABOUT, KEYS, OWN)
-        return _evaluate(given, own)
+def evaluate(
+    players: str | Sequence[str] | None = None,
+    *,
+    opponent: str | None = None,
+    split: str = "dev",
+    num_problems: int | None = None,
+    num_samples: int = 8,
+    k: Sequence[int] | None = None,
+    single_stage: bool = False,
+    bugs: str | Path | bool = False,
+    **knobs: Any,
+) -> Comparison:
+    """Measures both roles of players on held-out problems, side by side; None: the newest run.
 
-    return run_command("selfplay.evaluate", body)
+    `opponent`: whose chains are read, None for the first player untrained. `split`: of the problems, or all; `num_problems`:
+    the first so many. `k`: of pass@k, from `num_samples` programs. `single_stage`: each player once more without a chain.
+    `bugs`: also the bug benchmark, the package's own or a file's. Keywords are the configuration's keys.
 
-
-def _evaluate(given: Mapping[str, Any], own: Mapping[str, Any]) -> int:
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    Raises BadInput for what cannot be played or measured, before anything is loaded.
+    """
     from selfplay.evaluation.evaluator import check_samples
-    from selfplay.evaluation.standings import check_chart
     from selfplay.learning.opening import default_player, source_of
 
-    samples = own.get("num_samples", 8)
-    ks = own.get("k") or [k for k in (1, 4, 8) if k <= samples]
-    check_samples(samples, ks)
-    if "chart" in own:
-        check_chart(Path(own["chart"]))
-    if "cross_play" in own:
-        return _cross_play(given, own)
-    names = list(dict.fromkeys(own.get("players") or [default_player()]))
-    sources = [source_of(name, _say) for name in names]
-    players = [
-        (source, source.config(given)) for source in sources
-    ]  # what cannot be played is refused before torch loads
+    if split not in SPLITS:
+        raise UnknownName("split", split, SPLITS)
+    ks = k or [k for k in (1, 4, 8) if k <= num_samples]
+    check_samples(num_samples, ks)
+    names = [players] if isinstance(players, str) else players or [default_player()]
+    sources = [source_of(name, say) for name in dict.fromkeys(names)]
+    # What cannot be played is refused before torch loads.
+    opened = [(source, source.config(knobs)) for source in sources]
     from selfplay.evaluation.bugs import load_bugs
     from selfplay.evaluation.comparison import compare
     from selfplay.evaluation.evaluator import Evaluator
-    from selfplay.evaluation.standings import chart, text_table
     from selfplay.learning.heldout import held_out
     from selfplay.learning.setup import open_judge
     from selfplay.mutation.cache import MutantCache
 
-    bugs = load_bugs(own["bugs"] or None) if "bugs" in own else ()
-    config = players[0][1]
+    hunted = load_bugs(None if bugs is True else bugs) if bugs else ()
+    config = opened[0][1]
     judge = open_judge(config)
     try:
-        problems = held_out(config, judge, own.get("split", "dev"), own.get("num_problems"), _say)
-        evaluator = Evaluator(judge, MutantCache(), problems, samples)
-        opponent = evaluator.opponent(_opponent(players[0], own.get("opponent")))
-        openings = [partial(source.open, config) for source, config in players]
-        found = compare(openings, opponent, evaluator, ks, bugs, own.get("single_stage", False), _say)
+        problems = held_out(config, judge, split, num_problems, say)
+        evaluator = Evaluator(judge, MutantCache(), problems, num_samples)
+        recorded = evaluator.opponent(_opponent(opened[0], opponent))
+        openings = [partial(source.open, config) for source, config in opened]
+        found = compare(openings, recorded, evaluator, ks, hunted, single_stage, say)
     finally:
         judge.close()
-    estimates, differences = found.estimates(), found.differences()
-    about = {
-        "set": config.problems,
-        "split": own.get("split", "dev"),
-        "num_problems": len(problems),
-        "samples": samples,
-    }
-    about |= {"seed": config.seed, "opponent": own.get("opponent"), "bugs": len(bugs), "tier": judge.box.tier}
-    tables = text_table(estimates, f"{len(problems)} problems, {samples} samples")
-    if differences:
-        tables += "\n\n" + text_table(differences, "difference", signed=True)
-    _write(own, about | found.as_json(), tables)
-    if "chart" in own:
-        chart(estimates, Path(own["chart"]))
-    return 0
+    found.about |= {"set": config.problems, "split": split, "num_problems": len(problems), "samples": num_samples}
+    found.about |= {"seed": config.seed, "opponent": opponent, "bugs": len(hunted), "tier": judge.box.tier}
+    return found
 
 
 def _opponent(first: tuple[Source, Config], name: str | None) -> Entrant:
@@ -130,8 +117,29 @@ def _opponent(first: tuple[Source, Config], name: str | None) -> Entrant:
 
     source, config = first
     other = source_of(name) if name else Source(f"{source.name}, untrained")
-    _say(f"recording the opponent: {other.name}")
+    say(f"recording the opponent: {other.name}")
     return other.open(other.config({"seed": config.seed, "device": config.device}) if name else config)
+
+
+@command("selfplay.evaluate")
+def main(arguments: Sequence[str]) -> int:
+    given, own = words(arguments, "python -m selfplay.evaluate", ABOUT, PLAYING, OWN)
+    from selfplay.evaluation.standings import chart, check_chart, text_table
+
+    if "chart" in own:
+        check_chart(Path(own["chart"]))
+    if "cross_play" in own:
+        return _cross_play(given, own)
+    shown = ("json", "chart")
+    found = evaluate(**{name: value for name, value in own.items() if name not in shown}, **given)
+    estimates, differences = found.estimates(), found.differences()
+    tables = text_table(estimates, f"{found.about['num_problems']} problems, {found.about['samples']} samples")
+    if differences:
+        tables += "\n\n" + text_table(differences, "difference", signed=True)
+    _write(own, found.about | found.as_json(), tables)
+    if "chart" in own:
+        chart(estimates, Path(own["chart"]))
+    return 0
 
 
 def _cross_play(given: Mapping[str, Any], own: Mapping[str, Any]) -> int:
@@ -148,7 +156,7 @@ def _cross_play(given: Mapping[str, Any], own: Mapping[str, Any]) -> int:
     config = players[0][1].config(given)
     judge = open_judge(config)
     try:
-        problems = held_out(config, judge, own.get("split", "dev"), own.get("num_problems"), _say)
+        problems = held_out(config, judge, own.get("split", "dev"), own.get("num_problems"), say)
         named = [(name, partial(source.open, source.config(given))) for name, source in players]
         found = cross_play(named, problems, judge)
     finally:
@@ -174,9 +182,7 @@ def _write(own: Mapping[str, Any], told: Mapping[str, Any], tables: str) -> None
             raise BadInput(f"--json {own['json']} cannot be written ({error.strerror})") from None
 
 
-def _say(text: str) -> None:
-    print(printable(text), file=sys.stderr, flush=True)
-
+callable_module(__name__, evaluate)
 
 if __name__ == "__main__":
     sys.exit(main())

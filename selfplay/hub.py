@@ -11,30 +11,25 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from selfplay.run.command import run_command
+from selfplay.run.command import command
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+@command("selfplay.hub")
+def main(arguments: Sequence[str]) -> int:
     options = _parser().parse_args(arguments)
     from selfplay.run.hub.push import push
 
-    def body() -> int:
-        run, repo = Path(options.run), options.repository
-        print(push(run, repo, options.public, options.revision, base=options.base, dataset=options.dataset))
-        return 0
-
-    return run_command("selfplay.hub", body)
+    run, repo = Path(options.run), options.repository
+    print(push(run, repo, options.public, options.revision, base=options.base, dataset=options.dataset))
+    return 0
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m selfplay.hub", description="Publish a run on the Hugging Face Hub."
     )
-    pushing = parser.add_subparsers(required=True, metavar="push").add_parser(
-        "push",
-        help="Push both adapters of a run, with a card.",
-        description="Push both adapters of a run, with a card.",
-    )
+    about = "Push both adapters of a run, with a card."
+    pushing = parser.add_subparsers(required=True, metavar="push").add_parser("push", help=about, description=about)
     pushing.add_argument("run", metavar="RUN", help="The --output-dir of a run.")
     pushing.add_argument("repository", metavar="USER/NAME", help="The repository, which is made where it is not there.")
     pushing.add_argument("--public", action="store_true", help="Let everybody read it. Default: private.")

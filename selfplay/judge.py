@@ -13,37 +13,102 @@ import argparse
 import json
 import math
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
 
-from selfplay.errors import BadInput, SelfplayError
+from selfplay.errors import BadInput
 from selfplay.printing import printable
+from selfplay.run.command import callable_module, command, say
 
 if TYPE_CHECKING:  # the rest is imported when there is something to judge: --help answers at once
     from selfplay.box.task import Box
+    from selfplay.game.problems import StdinTest
+    from selfplay.judging.judgement import Judgement
+
+PASSED, NOT_PASSED, _, INFRASTRUCTURE = range(4)
+Sandbox = Literal["local", "e2b"]
+
+
+def judge(
+    programs: str | Mapping[str, str],
+    tests: str | Sequence[StdinTest],
+    entry: str | None = None,
+    reference: str | None = None,
+    *,
+    timeout: float = 2.0,
+    memory_mib: int = 1024,
+    sandbox: Sandbox = "local",
+    sandbox_min_tier: str | None = None,
+    values: bool = False,
+) -> Judgement:
+    """Judges programs, each in a sandbox of its own: a source, or several by their names.
+
+    `tests`: pytest functions, bare asserts, JSON [[arguments, expected], ...]; or pairs of input and output for programs that
+    read standard input. `entry`: the function under test, None for the one of the program that the tests call. With a
+    `reference`, a correct source, a case counts only where it passes. `timeout`: CPU seconds per case; `values`: tell what was
+    returned, raised or printed beside what was expected.
+
+    Raises BadInput where no case can be admitted, SandboxFailed, BoxUnavailable, TierTooLow.
+    """
+    from selfplay.box.task import Limits
+    from selfplay.box.tiers import require_tier
     from selfplay.judging.judge import Judge
-    from selfplay.judging.judgement import Judgement, Question
+    from selfplay.judging.judgement import entry_point_of, function_question, judgement, program_question
 
-PASSED, NOT_PASSED, BAD_INPUT, INFRASTRUCTURE = range(4)
+    if not (math.isfinite(timeout) and 0 < timeout <= 3600):
+        raise BadInput(f"--timeout is {timeout}: give more than 0 and at most 3600 seconds")
+    if not 64 <= memory_mib <= 1 << 20:
+        raise BadInput(f"--memory-mib is {memory_mib}: give 64 to {1 << 20} MiB")
+    named = {"program": programs} if isinstance(programs, str) else programs
+    judge = Judge(_open_box(sandbox, reference is not None), Limits(timeout, memory_mib))
+    try:
+        require_tier(judge.box, sandbox_min_tier)
+        if isinstance(tests, str):
+            known = list(named.values()) if reference is None else [reference]
+            question = function_question(judge, tests, entry or entry_point_of(judge, known, tests), reference)
+        else:
+            question = program_question(tests, "", reference)
+        return judgement(judge, question, list(named.items()), values)
+    finally:
+        judge.close()
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def _open_box(sandbox: Sandbox, references: bool) -> Box:
+    if sandbox == "local":
+        from selfplay.box.local import LocalBox
+
+        return LocalBox()
+    from selfplay.box.e2b import E2BSettings, open_split
+
+    return open_split(E2BSettings(label="judge"), references=references)
+
+
+@command("selfplay.judge")
+def main(arguments: Sequence[str]) -> int:
     options = _parser().parse_args(arguments)
     from selfplay.box.local import BoxUnavailable
     from selfplay.box.tiers import TierTooLow
+    from selfplay.judging.files import program_of, stdin_tests, text_of
     from selfplay.judging.judgement import SandboxFailed
 
+    programs = {path: program_of(path) for path in options.code}
+    reference = text_of(options.reference, "--reference") if options.reference else None
+    if options.entry and options.stdin_cases:
+        raise BadInput("--entry names a function, and --stdin-cases are for whole programs: leave one out")
+    if options.entry is not None and not options.entry.isidentifier():
+        raise BadInput(f"--entry must name the function that the tests call, not {options.entry!r}")
+    if options.stdin_cases:
+        tests = stdin_tests(text_of(options.stdin_cases, "--stdin-cases"), options.stdin_cases)
+    else:
+        tests = text_of(options.tests, "--tests")
+    settings = ("timeout", "memory_mib", "sandbox", "sandbox_min_tier", "values")
     try:
-        found = judgement_of(options)
+        judged = judge(programs, tests, options.entry, reference, **{name: getattr(options, name) for name in settings})
     except (SandboxFailed, BoxUnavailable, TierTooLow) as error:
-        print(f"selfplay.judge: {printable(str(error))}", file=sys.stderr)
+        say(f"selfplay.judge: {error}")
         return INFRASTRUCTURE
-    except SelfplayError as error:
-        print(f"selfplay.judge: {printable(str(error))}", file=sys.stderr)
-        return BAD_INPUT
-    print(json.dumps(found.as_json()) if options.json else printable(_as_text(found)))
-    passed = found.all_pass and not (options.strict and found.refused)
-    return PASSED if passed else NOT_PASSED
+    print(json.dumps(judged.as_json()) if options.json else printable(_as_text(judged)))
+    return PASSED if judged.all_pass and not (options.strict and judged.refused) else NOT_PASSED
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -59,8 +124,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--entry", metavar="NAME", help="the function under test (default: the one of the program that the tests call)")
     add("--reference", metavar="FILE", help="a correct program: cases that it fails do not count")
-    add("--timeout", type=_seconds, default=2.0, metavar="S", help="CPU seconds per case (default: 2)")
-    add("--memory-mib", type=_mebibytes, default=1024, metavar="M", help="memory of a program (default: 1024)")
+    add("--timeout", type=float, default=2.0, metavar="S", help="CPU seconds per case (default: 2)")
+    add("--memory-mib", type=int, default=1024, metavar="M", help="memory of a program (default: 1024)")
     add("--sandbox", choices=("local", "e2b"), default="local", help="where programs run (default: local)")
     add(
         *("--sandbox-min-tier", "--sandbox.min-tier"),
@@ -68,85 +133,10 @@ def _parser() -> argparse.ArgumentParser:
         help="refuse to judge where programs are confined less than this (default: tell the tier)",
     )
     add("--strict", action="store_true", help="exit 1 also where a test was refused")
-    add("--show-values", action="store_true", help="say what was returned, raised or printed beside what was expected")
+    shown = "say what was returned, raised or printed beside what was expected"
+    add("--show-values", dest="values", action="store_true", help=shown)
     add("--json", action="store_true", help="print cases and verdicts as one JSON object")
     return parser
-
-
-def _seconds(text: str) -> float:
-    value = float(text)
-    if not (math.isfinite(value) and 0 < value <= 3600):
-        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 3600 seconds")
-    return value
-
-
-def _mebibytes(text: str) -> int:
-    value = int(text)
-    if not 64 <= value <= 1 << 20:
-        raise argparse.ArgumentTypeError(f"{text} is not between 64 and {1 << 20} MiB")
-    return value
-
-
-# ---- reading ----
-
-
-def judgement_of(options: argparse.Namespace) -> Judgement:
-    """What the options ask for. Raises BadInput, SandboxFailed, BoxUnavailable, TierTooLow."""
-    from selfplay.box.task import Limits
-    from selfplay.box.tiers import require_tier
-    from selfplay.judging.files import program_of
-    from selfplay.judging.judge import Judge
-    from selfplay.judging.judgement import judgement
-
-    programs = [(path, program_of(path)) for path in options.code]
-    read = _files(options)
-    judge = Judge(_open_box(options), Limits(options.timeout, options.memory_mib))
-    try:
-        require_tier(judge.box, options.sandbox_min_tier)
-        question = _question(judge, options, *read, [source for _, source in programs])
-        return judgement(judge, question, programs, options.show_values)
-    finally:
-        judge.close()
-
-
-def _open_box(options: argparse.Namespace) -> Box:
-    if options.sandbox == "local":
-        from selfplay.box.local import LocalBox
-
-        return LocalBox()
-    from selfplay.box.e2b import E2BSettings, open_split
-
-    return open_split(E2BSettings(label="judge"), references=options.reference is not None)
-
-
-def _files(options: argparse.Namespace) -> tuple[str, str | None]:
-    """The tests and the reference as texts. Raises BadInput, before anything is started."""
-    from selfplay.judging.files import text_of
-
-    reference = text_of(options.reference, "--reference") if options.reference else None
-    if options.stdin_cases:
-        if options.entry:
-            raise BadInput("--entry names a function, and --stdin-cases are for whole programs: leave one out")
-        return text_of(options.stdin_cases, "--stdin-cases"), reference
-    if options.entry is not None and not options.entry.isidentifier():
-        raise BadInput(f"--entry must name the function that the tests call, not {options.entry!r}")
-    return text_of(options.tests, "--tests"), reference
-
-
-def _question(
-    judge: Judge, options: argparse.Namespace, text: str, reference: str | None, sources: Sequence[str]
-) -> Question:
-    """What the command line asks of the programs."""
-    from selfplay.judging.files import stdin_tests
-    from selfplay.judging.judgement import entry_point_of, function_question, program_question
-
-    if options.stdin_cases:
-        return program_question(stdin_tests(text, options.stdin_cases), text, reference)
-    known = [reference] if reference is not None else sources
-    return function_question(judge, text, options.entry or entry_point_of(judge, known, text), reference)
-
-
-# ---- printing ----
 
 
 def _as_text(found: Judgement) -> str:
@@ -179,6 +169,8 @@ def _as_text(found: Judgement) -> str:
                     lines += [f"      {line}" for line in shown.assertion.splitlines()]
     return "\n".join(lines)
 
+
+callable_module(__name__, judge)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -16,37 +16,34 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from selfplay.errors import SelfplayError
-from selfplay.printing import printable
+from selfplay.run.command import command, say
 
 if TYPE_CHECKING:
     from selfplay.attacks.attack import Attack
     from selfplay.attacks.battery import Outcome
     from selfplay.box.task import Box
 
-CLEAN, DEVIATION, BAD_INPUT, INFRASTRUCTURE = range(4)
+CLEAN, DEVIATION, _, INFRASTRUCTURE = range(4)
 SANDBOXES = ("local", "e2b", "unjailed")
 _LINE = "{name:<52.52} {family:<17} {ours:<26.26} {weak:<11} {beats:<9} {verdict}"
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+@command("selfplay.redteam")
+def main(arguments: Sequence[str]) -> int:
     options = _parser().parse_args(arguments)
     from selfplay.attacks.library import attacks
     from selfplay.attacks.measured import open_box
     from selfplay.box.local import BoxUnavailable
 
+    chosen = attacks(options.only)
+    if options.list:
+        print("\n".join(f"{attack.family}: {attack.name}" for attack in chosen))
+        return CLEAN
     try:
-        chosen = attacks(options.only)
-        if options.list:
-            print("\n".join(f"{attack.family}: {attack.name}" for attack in chosen))
-            return CLEAN
         with_box = open_box(options.sandbox)
     except BoxUnavailable as error:
-        print(printable(f"selfplay.redteam: {error}"), file=sys.stderr)
+        say(f"selfplay.redteam: {error}")
         return INFRASTRUCTURE
-    except SelfplayError as error:
-        print(printable(f"selfplay.redteam: {error}"), file=sys.stderr)
-        return BAD_INPUT
     try:
         return _attack(chosen, with_box, options)
     finally:

@@ -9,10 +9,9 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING
 
-from selfplay.run.command import run_command
+from selfplay.run.command import callable_module, command
 
 if TYPE_CHECKING:
     from selfplay.run.report.page import Written
@@ -25,14 +24,11 @@ def report(run: str | Path, out: str | Path | None = None) -> Written:
     return write_report(Path(run), Path(out) if out else None)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+@command("selfplay.report")
+def main(arguments: Sequence[str]) -> int:
     options = _parser().parse_args(arguments)
-
-    def body() -> int:
-        print(report(options.run, options.out))
-        return 0
-
-    return run_command("selfplay.report", body)
+    print(report(options.run, options.out))
+    return 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -45,14 +41,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-class _Callable(ModuleType):
-    """`selfplay.report` is this module to `python -m` and, once imported, to Python; it can be called all the same."""
-
-    def __call__(self, run: str | Path, out: str | Path | None = None) -> Written:
-        return report(run, out)
-
-
-sys.modules[__name__].__class__ = _Callable
+callable_module(__name__, report)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -16,13 +16,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from selfplay.printing import printable
-from selfplay.run.command import run_command
+from selfplay.run.command import callable_module, command
 
 if TYPE_CHECKING:
     from selfplay.config import Config
     from selfplay.match.rescore import Disagreement, Rescored, Scoring, StageScores
 
 SAME, DIFFERENT = 0, 1
+
+
+def rescore(run: str | Path, rewards: str | None = None, advantages: str | None = None, shown: int = 5) -> Rescored:
+    """What another reward rule, or other advantages, make of a run's verdicts; None: the run's own.
+
+    `rewards` is a name or a reference `module:name`; `shown` episodes of most disagreement are told. Raises UnknownName, and
+    RunFolderError and LedgerError where the run's records cannot be read.
+    """
+    return _rescored(Path(run), rewards, advantages, shown)[0]
 
 
 def _rescored(
@@ -38,16 +47,13 @@ def _rescored(
     return told, config, other, ledger.lines.torn
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+@command("selfplay.rescore")
+def main(arguments: Sequence[str]) -> int:
     options = _parser().parse_args(arguments)
-
-    def body() -> int:
-        told, config, other, torn = _rescored(options.run, options.rewards, options.advantages, options.shown)
-        text = _as_json if options.json else _as_text
-        print(text(told, config, other, torn), flush=True)
-        return DIFFERENT if told.differing else SAME
-
-    return run_command("selfplay.rescore", body)
+    told, config, other, torn = _rescored(options.run, options.rewards, options.advantages, options.shown)
+    text = _as_json if options.json else _as_text
+    print(text(told, config, other, torn), flush=True)
+    return DIFFERENT if told.differing else SAME
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -144,6 +150,8 @@ def _episode(each: Disagreement) -> Iterator[str]:
     yield f"  in its group {each.standings[0]:+.2f} and {each.standings[1]:+.2f} deviations from the mean"
     yield from (f"    {printable(line)}" for line in each.text)
 
+
+callable_module(__name__, rescore)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -11,7 +11,6 @@ input.
 from __future__ import annotations
 
 import json
-import os
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -23,7 +22,7 @@ from selfplay.config.flags import words
 from selfplay.errors import BadInput
 from selfplay.game.stages import get_stage
 from selfplay.printing import printable
-from selfplay.run.command import run_command
+from selfplay.run.command import PLAYING, command, say
 
 if TYPE_CHECKING:  # the rest is imported when there is something to solve: --help answers at once
     from selfplay.game.players import Completion, Request
@@ -32,11 +31,6 @@ if TYPE_CHECKING:  # the rest is imported when there is something to solve: --he
 
 SOLVED, NOT_SOLVED = 0, 1
 ABOUT = "Solve problems with a player, through all five stages, and choose the best of several programs."
-KEYS = (
-    *("seed", "device", "model", "prompts", "problems", "cases_per_turn", "temperature", "max_completion_length"),
-    *("thinking", "thinking_tokens"),
-    *("timeout", "sandbox", "sandbox_min_tier"),
-)
 OWN: dict[str, str | Mapping[str, Any]] = {
     "PROBLEM": {
         "metavar": "PROBLEM",
@@ -60,22 +54,18 @@ OWN: dict[str, str | Mapping[str, Any]] = {
 }
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    def body() -> int:
-        given, own = words(sys.argv[1:] if argv is None else argv, "python -m selfplay.solve", ABOUT, KEYS, OWN)
-        return _solve(given, own)
-
-    return run_command("selfplay.solve", body, "interrupted; with --problems and --out the same command goes on")
+@command("selfplay.solve", "interrupted; with --problems and --out the same command goes on")
+def main(arguments: Sequence[str]) -> int:
+    return _solve(*words(arguments, "python -m selfplay.solve", ABOUT, PLAYING, OWN))
 
 
 def _solve(given: Mapping[str, Any], own: Mapping[str, Any]) -> int:
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     from selfplay.learning.opening import EMBEDDED, default_player, source_of
 
     name = own.get("player") or default_player()
     if "player" not in own:
-        _say(f"player: {name}" + ", since no run under runs/ holds adapters" * (name == EMBEDDED))
-    source = source_of(name, _say)
+        say(f"player: {name}" + ", since no run under runs/ holds adapters" * (name == EMBEDDED))
+    source = source_of(name, say)
     config = source.config(given)
     problems = _asked(config, own, every="problems" in given)  # what cannot be used is refused before torch loads
     entrant = source.open(config)
@@ -133,12 +123,8 @@ def _print(solver: Solver, problems: Sequence[Problem], config: Config, own: Map
     for solution in solved(solver, problems, folder, config.seed):
         print(json.dumps(solution.as_json()) if own.get("json") else solution.line(), flush=True)
         count += solution.solved
-    _say(f"{count} solved" + (f"; {folder}/solutions.jsonl holds all {len(problems)} problems" if folder else ""))
+    say(f"{count} solved" + (f"; {folder}/solutions.jsonl holds all {len(problems)} problems" if folder else ""))
     return SOLVED
-
-
-def _say(text: str) -> None:
-    print(printable(text), file=sys.stderr, flush=True)
 
 
 def _hear(request: Request, text: str, done: Completion) -> None:

@@ -27,13 +27,13 @@ if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from selfplay import plugins
 from selfplay.config import Config, configure, fitting_preset, from_flags, to_flags
 from selfplay.config.layers import cores
 from selfplay.errors import BadInput, SelfplayError, UnknownName
+from selfplay.run.command import INTERRUPTED, callable_module, command
 
 if TYPE_CHECKING:
     from selfplay.learning.loop import Result
@@ -82,7 +82,6 @@ def _run(config: Config) -> Result:
     if first:
         alarms = Alarms(screen.say, ledger=config.ledger)
         recorder = Recorders(RunFolder(config), screen, *_elsewhere(config, screen.say), alarms, *callbacks(config))
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     try:
         recorder.say("loading PyTorch")
         if first:
@@ -211,29 +210,18 @@ def _hint(config: Config) -> None:
             print(HINT.format(name=found.name, preset=preset), flush=True)
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    from selfplay.run.command import INTERRUPTED, run_command
-
-    def body() -> int:
-        try:
-            result = _run(from_flags(sys.argv[1:] if argv is None else argv, about=ABOUT))
-        except SelfplayError:
-            if not _first():
-                time.sleep(3)  # the first process most likely says the same, and ends this one
-            raise
-        return INTERRUPTED if result.interrupted else 0
-
-    return run_command("selfplay.train", body, NOTHING_BEGAN)
+@command("selfplay.train", NOTHING_BEGAN)
+def main(arguments: Sequence[str]) -> int:
+    try:
+        result = _run(from_flags(arguments, about=ABOUT))
+    except SelfplayError:
+        if not _first():
+            time.sleep(3)  # the first process most likely says the same, and ends this one
+        raise
+    return INTERRUPTED if result.interrupted else 0
 
 
-class _Callable(ModuleType):
-    """`selfplay.train` is this module to `python -m` and, once imported, to Python; it can be called all the same."""
-
-    def __call__(self, config: Config | str | Path | None = None, **knobs: Any) -> Result:
-        return train(config, **knobs)
-
-
-sys.modules[__name__].__class__ = _Callable
+callable_module(__name__, train)
 
 if __name__ == "__main__":
     sys.exit(main())

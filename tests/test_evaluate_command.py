@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from selfplay import evaluate
 from selfplay.config import configure
+from selfplay.evaluate import main
 from selfplay.learning import setup
 from selfplay.run import checkpoints
 from selfplay.run.checkpoints import About
@@ -26,7 +26,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def measured(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
-    assert evaluate.main([*FEW, *arguments, "--json", "-"]) == 0
+    assert main([*FEW, *arguments, "--json", "-"]) == 0
     told = json.loads(capsys.readouterr().out)
     told.pop("seconds", None)
     return told
@@ -41,7 +41,7 @@ def test_one_seed_gives_the_same_figures_and_another_others(capsys: pytest.Captu
 def test_players_stand_side_by_side_with_paired_differences(
     capsys: pytest.CaptureFixture[str], elsewhere: Path
 ) -> None:
-    assert evaluate.main([*FEW, "--players", "embedded", "--single-stage", "--json", "told.json"]) == 0
+    assert main([*FEW, "--players", "embedded", "--single-stage", "--json", "told.json"]) == 0
     said = capsys.readouterr().out
     assert said.splitlines()[0].split("  ")[-2:] != said
     assert "embedded, single stage minus embedded" in said
@@ -57,7 +57,7 @@ def test_one_s_own_problems_are_measured_whole(capsys: pytest.CaptureFixture[str
     (elsewhere / "mine.jsonl").write_text(json.dumps(line | tests))
     told = measured(capsys, "--players", "embedded", "--problems", "mine.jsonl", "--split", "all")
     assert list(told["by_problem"]) == ["a"]
-    assert evaluate.main([*FEW, "--players", "embedded", "--problems", "mine.jsonl"]) == 2
+    assert main([*FEW, "--players", "embedded", "--problems", "mine.jsonl"]) == 2
     assert "the dev split of mine.jsonl holds no problem; give more of them, or --split all" in capsys.readouterr().err
 
 
@@ -88,7 +88,7 @@ def test_the_moments_of_a_run_play_against_each_other(capsys: pytest.CaptureFixt
     ],
 )
 def test_bad_input_exits_2_with_a_sentence(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert evaluate.main(arguments) == 2
+    assert main(arguments) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     assert said in captured.err

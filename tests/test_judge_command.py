@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from selfplay import judge
 from selfplay.box import local
 from selfplay.box.local import BoxUnavailable, LocalBox
 from selfplay.box.task import Execution
 from selfplay.box.tiers import Tier
+from selfplay.judge import main
 
 ADD = "def add(a, b):\n    return a + b\n"
 WRONG = "def add(a, b):\n    return a - b\n"
@@ -47,7 +47,7 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
             data = content if isinstance(content, bytes) else content.encode()
             (tmp_path / name.replace("__", ".")).write_bytes(data)
         try:
-            status = judge.main(arguments)
+            status = main(arguments)
         except SystemExit as error:
             status = int(str(error.code))
         captured = capsys.readouterr()
@@ -324,7 +324,7 @@ def test_a_lone_surrogate_in_a_case_is_printed_as_an_escape(run: Run) -> None:
 def test_help_answers_at_once() -> None:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     command = [sys.executable, "-m", "selfplay.judge", "--help"]
-    root = Path(judge.__file__).parent.parent
+    root = Path(__file__).parent.parent
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=root, env={**os.environ})
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert "--stdin-cases" in done.stdout

@@ -5,11 +5,10 @@ from __future__ import annotations
 import io
 import json
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
-from selfplay import bank, evaluate, play, solve
+from selfplay import solve
 
 TWICE = {"id": "twice", "description": "Do this: multiply by 2.", "signature": "def f(n: int) -> int:"}
 
@@ -62,11 +61,6 @@ def test_a_single_stage_has_no_chain_and_nothing_is_run_where_that_is_asked(
     assert set(told["tokens"]["stages"]) == {"5"}
     assert json.loads((elsewhere / "made" / "f.json").read_text()) == told
     assert (elsewhere / "made" / "f.py").exists() == (told["code"] is not None)
-
-
-@pytest.mark.parametrize("command", [play, solve, evaluate, bank])
-def test_every_command_that_plays_takes_what_decides_how_turns_are_drawn(command: ModuleType) -> None:
-    assert {"temperature", "max_completion_length", "thinking", "thinking_tokens"} <= set(command.KEYS)
 
 
 def test_many_problems_go_on_where_they_were_interrupted(capsys: pytest.CaptureFixture[str], elsewhere: Path) -> None:

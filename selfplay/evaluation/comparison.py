@@ -18,11 +18,12 @@ from selfplay.match.entrant import Entrant
 
 @dataclass(slots=True)
 class Comparison:
-    """The figures of each player, those of the bugs among them, its seconds, and its results by problem."""
+    """The figures of each player, those of the bugs among them, its seconds, and its results by problem. `about`: on what."""
 
     players: dict[str, Figures] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     problems: dict[str, dict[str, Any]] = field(default_factory=dict)
+    about: dict[str, Any] = field(default_factory=dict)
 
     def estimates(self) -> Standings:
         return {name: own.estimates() for name, own in self.players.items()}

@@ -1,4 +1,5 @@
-"""How a command ends: its result, one line for what the user can mend, and no traceback for Ctrl-C or a closed pipe.
+"""How a command begins and ends: its arguments, its result, one line for what the user can mend, and no traceback for Ctrl-C
+or a closed pipe.
 
 Programming errors keep their traceback. Left out: parsing, which each command does itself.
 """
@@ -7,13 +8,42 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import wraps
+from types import ModuleType
+from typing import Any
 
 from selfplay.errors import SelfplayError
 from selfplay.printing import printable
 from selfplay.run.signals import Stopped
 
 BAD_INPUT, INTERRUPTED, PIPE_CLOSED = 2, 130, 141  # exit codes; the last two as a shell gives them
+PLAYING = (  # the keys of commands that let a player play
+    *("seed", "device", "model", "prompts", "problems", "cases_per_turn", "temperature", "max_completion_length"),
+    *("thinking", "thinking_tokens"),
+    *("timeout", "sandbox", "sandbox_workers", "sandbox_min_tier"),
+)
+
+
+def command(
+    name: str, interrupted: str = "interrupted"
+) -> Callable[[Callable[[Sequence[str]], int]], Callable[..., int]]:
+    """Makes a function from arguments to an exit code the `main` of a command, which takes those of the process without any."""
+
+    def decorated(body: Callable[[Sequence[str]], int]) -> Callable[..., int]:
+        @wraps(body)
+        def main(arguments: Sequence[str] | None = None) -> int:
+            return run_command(name, lambda: body(sys.argv[1:] if arguments is None else arguments), interrupted)
+
+        return main
+
+    return decorated
+
+
+def callable_module(name: str, function: Callable[..., Any]) -> None:
+    """Lets the module of a command be called as its function: `selfplay.train` is both, whatever was imported first."""
+    body = {"__call__": staticmethod(function), "__doc__": function.__doc__}
+    sys.modules[name].__class__ = type("CallableModule", (ModuleType,), body)
 
 
 def run_command(name: str, body: Callable[[], int], interrupted: str = "interrupted") -> int:
@@ -21,18 +51,21 @@ def run_command(name: str, body: Callable[[], int], interrupted: str = "interrup
     try:
         return body()
     except SelfplayError as error:
-        _say("\n".join([f"{name}: {error}", *getattr(error, "__notes__", ())]))
+        say("\n".join([f"{name}: {error}", *getattr(error, "__notes__", ())]))
         return BAD_INPUT
     except KeyboardInterrupt as error:
-        _say(f"\n{name}: {' '.join(getattr(error, '__notes__', ())) or interrupted}")
+        say(f"\n{name}: {' '.join(getattr(error, '__notes__', ())) or interrupted}")
         return 128 + error.number if isinstance(error, Stopped) else INTERRUPTED
     except BrokenPipeError as error:
         # Who read our output has enough (`| head`). Python would complain once more when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         for note in getattr(error, "__notes__", ()):
-            _say(note)
+            say(note)
         return PIPE_CLOSED
 
 
-def _say(text: str) -> None:
-    print(printable(text), file=sys.stderr)  # an error may quote what a model wrote, or a file from elsewhere
+def say(text: str) -> None:
+    """Prints on standard error, where it stands in nobody's way."""
+    print(
+        printable(text), file=sys.stderr, flush=True
+    )  # an error may quote what a model wrote, or a file from elsewhere

@@ -24,7 +24,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 import e2b_server as server_module
 from e2b_server import Action, E2BServer
 
-from selfplay import judge as judge_command
 from selfplay.box.e2b import E2BBox, E2BSettings, SplitBox, machine, open_split
 from selfplay.box.e2b.machine import Fault, calling, read_answers
 from selfplay.box.local import LocalBox
@@ -35,6 +34,7 @@ from selfplay.box.wire import INFRA
 from selfplay.box.zygotes import BoxUnavailable
 from selfplay.config import Config, from_flags
 from selfplay.game.problems import Problem
+from selfplay.judge import main as judge_command
 from selfplay.judging.execute import execute_tests, validate_tests_against_solution
 from selfplay.judging.judge import Job, Judge
 from selfplay.judging.references import subject_of
@@ -592,7 +592,7 @@ def test_the_judge_command_judges_in_the_cloud(
 ) -> None:
     arguments = ["--sandbox", "e2b", "--json", "--entry", "add", "--code", files("a.py", ADD), files("b.py", WRONG)]
     tests = ["--tests", files("t.py", "assert add(1, 2) == 3"), "--reference", files("r.py", ADD + "  # ref")]
-    assert judge_command.main([*arguments, *tests]) == 1
+    assert judge_command([*arguments, *tests]) == 1
     said = json.loads(capsys.readouterr().out)
     assert said["tier"] == "e2b"
     assert [program["verdicts"] for program in said["programs"]] == [["passed"], ["failed"]]
@@ -605,7 +605,7 @@ def test_the_judge_command_without_a_key_exits_3(
 ) -> None:
     monkeypatch.delenv("E2B_API_KEY", raising=False)
     code, tests = files("a.py", ADD), files("t.py", "assert add(1, 2) == 3")
-    assert judge_command.main(["--sandbox", "e2b", "--entry", "add", "--code", code, "--tests", tests]) == 3
+    assert judge_command(["--sandbox", "e2b", "--entry", "add", "--code", code, "--tests", tests]) == 3
     assert "E2B_API_KEY" in capsys.readouterr().err
 
 

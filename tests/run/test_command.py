@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from selfplay.errors import BadInput, SelfplayError, UnknownName
-from selfplay.run.command import BAD_INPUT, INTERRUPTED, PIPE_CLOSED, run_command
+from selfplay.run.command import BAD_INPUT, INTERRUPTED, PIPE_CLOSED, PLAYING, run_command
 
 
 def ending(error: BaseException) -> int:
@@ -60,6 +60,10 @@ def test_ctrl_c_says_what_the_command_wants_said(capsys: pytest.CaptureFixture[s
 def test_a_programming_error_keeps_its_traceback(error: BaseException) -> None:
     with pytest.raises(type(error)):
         ending(error)
+
+
+def test_every_command_that_plays_takes_what_decides_how_turns_are_drawn() -> None:
+    assert {"temperature", "max_completion_length", "thinking", "thinking_tokens"} <= set(PLAYING)
 
 
 def test_a_reader_that_has_enough_ends_the_command_without_a_word() -> None:

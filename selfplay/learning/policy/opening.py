@@ -6,6 +6,7 @@ must be imported before transformers can be.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,7 @@ def open_policy(
 
     `seed` makes the adapters and keys every sampled token. `told` is told what happens on the way.
     """
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # its threads and the sandbox's children do not mix
     settings = settings or PolicySettings()
     if settings.backend == "unsloth":
         import selfplay.learning.policy.unsloth  # noqa: F401 -- before any other heavy library, which it patches
