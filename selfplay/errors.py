@@ -8,7 +8,6 @@
     ├── ProblemError        a problem file that cannot be read, or problems that cannot be played
     ├── MissingResource     a folder of the package that is not where an installation puts it
     ├── BoxUnavailable      the sandbox cannot be started here
-    │   └── E2BUnavailable  E2B cannot be used
     ├── TierTooLow          programs are confined less than was asked for
     ├── SandboxFailed       the sandbox did not answer a command, twice
     ├── PolicyError         a model or its adapters cannot be used, or cannot learn

@@ -48,9 +48,8 @@ HINT = (
 def train(config: Config | str | Path | None = None, **knobs: Any) -> Result:
     """Run the schedule; prints progress and fills the run folder.
 
-    `config`: a Config, or a YAML file whose values the keywords win over. Returns the evaluations (`before`, `stage-1`
-    ... `after`), the number of steps, and whether Ctrl-C ended it. Raises SelfplayError for bad input, SystemExit where
-    SIGTERM or SIGHUP ended it.
+    `config`: a Config, or a YAML file whose values the keywords win over. Keywords are the keys of a configuration; some take
+    objects too (docs/api.md). Raises SelfplayError for bad input, SystemExit where SIGTERM or SIGHUP ended it.
     """
     if isinstance(config, Config):
         if knobs:

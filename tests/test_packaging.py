@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 import subprocess
 import sys
 import tomllib
@@ -12,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from selfplay import _COMMANDS, _HOMES, __all__, __version__, bank, evaluate, solve
+from selfplay import _COMMANDS, _HOMES, __all__, __version__, bank, solve
 from selfplay.__main__ import COMMANDS
 from selfplay.config import PRESETS, Config
+from selfplay.evaluate import OWN as EVALUATE
 from selfplay.game.phases import SCHEDULES
 from selfplay.game.rewards import RULES
 
@@ -146,7 +148,7 @@ def test_every_flag_that_a_page_names_exists(page: str) -> None:
     flags = {name.replace("-", "_") for name in re.findall(r"--([a-z][a-z-]+)", text)}
     others = {"config", "problem", "help", "extra_index_url", "code", "tests", "entry", "reference", "show_values"}
     others |= {"public", "base", "dataset", "best_by"}
-    others |= {name.replace("-", "_") for command in (solve, evaluate, bank) for name in command.OWN}
+    others |= {name.replace("-", "_") for own in (solve.OWN, EVALUATE, bank.OWN) for name in own}
     assert flags <= {each.name for each in fields(Config)} | others
 
 
@@ -162,3 +164,52 @@ def test_every_rule_and_schedule_that_a_page_names_exists(page: str) -> None:
     assert set(re.findall(r"--rewards (\w+)", text)) <= set(RULES)
     assert set(re.findall(r"--schedule (\w+)", text)) <= set(SCHEDULES)
     assert set(re.findall(r"--preset (\w+)", text)) <= set(PRESETS)
+
+
+def test_the_page_of_the_api_is_made_of_the_present_docstrings() -> None:
+    made = runpy.run_path(str(ROOT / "docs" / "api.py"))
+    assert sorted(name for names in made["GROUPS"].values() for name in names) == sorted(__all__)
+    assert (ROOT / "docs" / "api.md").read_text(encoding="utf-8") == made["page"](), "run `python docs/api.py`"
+
+
+@pytest.mark.parametrize("name", __all__)
+def test_a_public_name_says_what_it_is(name: str) -> None:
+    import selfplay
+
+    thing = getattr(selfplay, name)
+    thing = getattr(thing, name) if name in _COMMANDS else thing
+    assert thing.__doc__
+    assert not thing.__doc__.startswith(f"{name}(")  # what a dataclass writes itself
+
+
+def test_nothing_else_of_the_package_looks_public() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", "import selfplay; print(*vars(selfplay))"], cwd=ROOT, capture_output=True, text=True
+    )
+    found = {name for name in ran.stdout.split() if not name.startswith("_")}
+    assert found == {"annotations", "TYPE_CHECKING", "Any", "import_module"}
+
+
+@pytest.mark.parametrize("name", ["rewards", "problems", "export", "compare", "serve", "warmup"])
+def test_a_name_for_later_is_free(name: str) -> None:
+    import selfplay
+
+    assert not hasattr(selfplay, name)
+
+
+@pytest.mark.parametrize("name", _COMMANDS)
+def test_a_command_is_a_function_and_a_module_whatever_is_imported_first(name: str) -> None:
+    code = (
+        f"import selfplay, inspect; first = selfplay.{name}; import selfplay.{name} as module\n"
+        f"from selfplay import {name} as named; assert first is module is named, (first, module, named)\n"
+        f"assert callable(named) and inspect.signature(named) == inspect.signature(module.{name})"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+
+
+def test_a_citation_and_the_workflow_are_of_this_version() -> None:
+    yaml = pytest.importorskip("yaml")
+    assert yaml.safe_load((ROOT / "CITATION.cff").read_text())["version"] == __version__
+    matrix = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())["jobs"]["gate"]["strategy"]["matrix"]
+    classified = [each.rpartition(" ")[2] for each in PROJECT["classifiers"] if each.startswith("Programming Language")]
+    assert matrix["python"] == classified

@@ -14,6 +14,8 @@ from selfplay.resources import resource
 
 @dataclass(frozen=True, slots=True)
 class Stage:
+    """One of the five stages of an episode: what it is, and what each role is to look at."""
+
     id: int
     name: str
     description: str

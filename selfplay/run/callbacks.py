@@ -21,8 +21,8 @@ class CallbackError(SelfplayError):
 
 
 class Callback(Recorder):
-    """What happens in a run, as it happens. Subclass it and override what you care for: `about` (facts of the run), `step`
-    (metrics), `evaluation`, `episodes` (records of a step's groups), `sample`, `close`.
+    """What happens in a run, as it happens. Subclass it and override what you care for: `about(**facts)` of the run,
+    `step(metrics)`, `evaluation(record)`, `episodes(records)` of the step's groups, `sample(text)` of an episode, `close()`.
 
     The first process alone calls it, and nothing that it does changes what is computed. What it raises ends the run.
     """

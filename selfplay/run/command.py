@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
+from inspect import signature
 from types import ModuleType
 from typing import Any
 
@@ -42,8 +43,9 @@ def command(
 
 def callable_module(name: str, function: Callable[..., Any]) -> None:
     """Lets the module of a command be called as its function: `selfplay.train` is both, whatever was imported first."""
-    body = {"__call__": staticmethod(function), "__doc__": function.__doc__}
-    sys.modules[name].__class__ = type("CallableModule", (ModuleType,), body)
+    module = sys.modules[name]
+    module.__class__ = type("CallableModule", (ModuleType,), {"__call__": staticmethod(function)})
+    module.__dict__["__signature__"] = signature(function)
 
 
 def run_command(name: str, body: Callable[[], int], interrupted: str = "interrupted") -> int:

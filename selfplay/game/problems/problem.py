@@ -25,6 +25,14 @@ class StdinTest:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
+    """What is asked, how to call the answer, and the tests that come with it.
+
+    `baseline_tests` are paid in training, `hidden_tests` read by evaluations alone. `entry_point` and `signature` name the
+    function, "" for a program that reads standard input (`kind` stdio), whose numbers may differ by `tolerance`. Without a
+    `reference_solution` nothing tells a right test from a wrong one. `imports`: packages that a solution may import beyond
+    the standard library. `helpers`: source of functions that the problem brings; tests may call them on known values.
+    """
+
     id: str
     description: str
     entry_point: str  # "" for kind stdio
