@@ -111,6 +111,8 @@ def _is_approx(result: Any, expected: Any, rel: float, absolute: float) -> bool:
     elif isinstance(expected, (list, tuple)):
         if isinstance(result, (set, frozenset)) and len(result) > 1:
             raise Mismatch("the order of a set")
+        if len(result) != len(expected):  # a TypeError for an iterator, which is approximately nothing
+            return False
         pairs = zip(result, expected, strict=True)
     else:
         pairs = [(result, expected)]
