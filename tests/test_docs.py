@@ -23,7 +23,7 @@ from selfplay.evaluation.figures import Measured, figures
 from selfplay.game.advantages import RunningMeans
 from selfplay.game.episode import ROLES, Role
 from selfplay.game.phases import Step
-from selfplay.game.players import Sampling, ScriptedPlayer
+from selfplay.game.players import Sampling
 from selfplay.game.problems import load_problems
 from selfplay.game.prompts import Prompts
 from selfplay.game.rewards import CaseOutcome, ProgramOutcome, RewardRule, SuiteOutcome, TurnOutcome, get_rule
@@ -46,6 +46,7 @@ from selfplay.match.score import program_outcome, score, suite_outcomes
 from selfplay.mutation import operators
 from selfplay.mutation.cache import MutantCache
 from selfplay.run import glossary
+from tests.scripted import ScriptedPlayer
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"

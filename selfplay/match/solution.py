@@ -76,10 +76,6 @@ class Solution:
         return sum(spent.tokens for spent in self.spent.values())
 
     @property
-    def seconds_by_stage(self) -> dict[int, float]:
-        return {stage: spent.seconds for stage, spent in self.spent.items()}
-
-    @property
     def solved(self) -> bool:
         """A program, which passes every test known to be right: the problem's own and, where there is a reference, all that
         count. As far as anything was run."""

@@ -15,13 +15,14 @@ from selfplay.evaluation.crossplay import cross_play
 from selfplay.evaluation.evaluator import Evaluator, check_samples
 from selfplay.evaluation.figures import Figures, appearance_figures
 from selfplay.game.episode import TurnKey
-from selfplay.game.players import Sampling, ScriptedPlayer
+from selfplay.game.players import Sampling
 from selfplay.game.prompts import Prompts
 from selfplay.judging.judge import Judge
 from selfplay.match.entrant import Entrant
 from selfplay.mutation.cache import MutantCache
 from selfplay.run.glossary import FIGURES, names
 from tests.match.groups import BIG
+from tests.scripted import ScriptedPlayer
 
 RIGHT, WRONG = "def f(n):\n    return n >= 3", "def f(n):\n    return n > 3"
 BOUNDARY, HAPPY, FALSE = "assert f(3) == True", "assert f(9) == True", "assert f(3) == False"

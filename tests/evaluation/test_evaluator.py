@@ -12,7 +12,7 @@ from selfplay.box.local import LocalBox
 from selfplay.evaluation.evaluator import Evaluator
 from selfplay.evaluation.figures import Measured, figures, measured_of
 from selfplay.game.episode import TurnKey
-from selfplay.game.players import Sampling, ScriptedPlayer
+from selfplay.game.players import Sampling
 from selfplay.game.prompts import Prompts
 from selfplay.game.rewards import get_rule
 from selfplay.judging.judge import Judge
@@ -21,6 +21,7 @@ from selfplay.match.ledger import from_json, to_json
 from selfplay.match.score import score
 from selfplay.mutation.cache import MutantCache
 from tests.match.groups import BIG
+from tests.scripted import ScriptedPlayer
 
 RIGHT, MISCONCEIVED = "def f(n):\n    return n >= 3", "def f(n):\n    return n > 3"
 

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from selfplay.game.episode import Role, TurnKey
-from selfplay.game.players import ByteChat, Request, Sampling, ScriptedPlayer
+from selfplay.game.players import Request, Sampling
+from tests.scripted import ByteChat, ScriptedPlayer
 
 CHAT = ByteChat()
 

@@ -9,10 +9,11 @@ import pytest
 
 from selfplay.game.episode import TurnKey
 from selfplay.game.phases import Step
-from selfplay.game.players import ByteChat, Completion, Marks, Request, Sampling, ScriptedPlayer
+from selfplay.game.players import Completion, Marks, Request, Sampling
 from selfplay.game.problems import Problem
 from selfplay.game.prompts import Prompts
 from selfplay.game.rollout import PREFIX, Table, play
+from tests.scripted import ByteChat, ScriptedPlayer
 
 PROBLEM = Problem(
     "double", "Double it.", "f", "def f(n: int) -> int:", ("assert f(2) == 4",), "def f(n):\n    return 2 * n"

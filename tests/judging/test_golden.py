@@ -8,7 +8,7 @@ import pytest
 
 from selfplay.box.local import LocalBox
 from selfplay.game.phases import Step
-from selfplay.game.players import Sampling, ScriptedPlayer
+from selfplay.game.players import Sampling
 from selfplay.game.problems import Problem, load_problems
 from selfplay.game.prompts import Prompts
 from selfplay.game.rewards import get_rule
@@ -18,6 +18,7 @@ from selfplay.judging.judge import Judge
 from selfplay.match.examine import examine
 from selfplay.match.ledger import from_json, to_json
 from selfplay.match.score import score
+from tests.scripted import ScriptedPlayer
 
 HEAD = Problem(
     "head",

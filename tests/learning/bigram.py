@@ -15,11 +15,12 @@ import torch
 from torch import Tensor
 
 from selfplay.game.episode import ROLES, Role
-from selfplay.game.players import ByteChat, Completion, Request, Sampling
+from selfplay.game.players import Completion, Request, Sampling
 from selfplay.learning.policy import Policy
 from selfplay.learning.policy.draw import pick, turn_seed, uniforms
 from selfplay.learning.policy.protocol import Bounds, Rows, Snapshot, State
 from selfplay.run.adapters import UNKNOWN
+from tests.scripted import ByteChat
 
 IDS = ByteChat.end + 1
 

@@ -13,7 +13,7 @@ from selfplay.cases.case import Case
 from selfplay.cases.values import encode
 from selfplay.game.episode import TurnKey
 from selfplay.game.phases import Step
-from selfplay.game.players import Sampling, ScriptedPlayer
+from selfplay.game.players import Sampling
 from selfplay.game.problems import Problem
 from selfplay.game.prompts import Prompts
 from selfplay.game.rollout import Table, play
@@ -24,6 +24,7 @@ from selfplay.match.examine import examine
 from selfplay.match.record import Match
 from selfplay.mutation.cache import MutantCache
 from tests.match.groups import BIG
+from tests.scripted import ScriptedPlayer
 
 PROBLEM = replace(BIG, hidden_tests=())
 RIGHT, MISCONCEIVED = "def f(n):\n    return n >= 3", "def f(n):\n    return n > 3"

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from selfplay.box.local import LocalBox
 from selfplay.game.episode import Conversation, TurnKey
 from selfplay.game.phases import Step
-from selfplay.game.players import Sampling, ScriptedPlayer
+from selfplay.game.players import Sampling
 from selfplay.game.problems import Contract, Problem, StdinTest
 from selfplay.game.prompts import Prompts
 from selfplay.game.rewards import RULES, get_rule
@@ -32,6 +32,7 @@ from selfplay.match.show import sample_text
 from selfplay.mutation.cache import MutantCache
 from tests.match.groups import BIG
 from tests.match.matches import matches
+from tests.scripted import ScriptedPlayer
 
 PROBLEM = replace(
     BIG,

@@ -14,7 +14,7 @@ from selfplay.cases.case import Case, Refusal, Verdict
 from selfplay.game.episode import Conversation
 from selfplay.game.extract import Code
 from selfplay.game.phases import Step
-from selfplay.game.players import Sampling, ScriptedPlayer
+from selfplay.game.players import Sampling
 from selfplay.game.problems import Problem
 from selfplay.game.prompts import Prompts
 from selfplay.game.rewards import RULES, get_rule
@@ -25,6 +25,7 @@ from selfplay.match.examine import examine
 from selfplay.match.record import Chain, Match, Row, Suite, Target
 from selfplay.match.score import program_outcome, score, suite_outcomes
 from tests.match.matches import JUDGED, matches
+from tests.scripted import ScriptedPlayer
 
 PROBLEM = Problem("p", "", "f", "def f(n: int) -> int:", ())
 BASE, EDGE, WRONG = (Case(name, name, name, "==", name) for name in ("base", "edge", "wrong"))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from selfplay.box.local import LocalBox
-from selfplay.game.players import Sampling, ScriptedPlayer
+from selfplay.game.players import Sampling
 from selfplay.game.prompts import Prompts
 from selfplay.game.rewards import RULES
 from selfplay.judging.judge import Judge
@@ -17,6 +17,7 @@ from selfplay.match.record import Match
 from selfplay.match.score import score
 from selfplay.match.show import play_and_show, sample_text, warnings
 from tests.match.matches import matches
+from tests.scripted import ScriptedPlayer
 
 
 @pytest.fixture(scope="module")

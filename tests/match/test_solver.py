@@ -10,12 +10,13 @@ import pytest
 
 from selfplay.box.local import LocalBox
 from selfplay.game.episode import TurnKey
-from selfplay.game.players import Completion, Request, Sampling, ScriptedPlayer
+from selfplay.game.players import Completion, Request, Sampling
 from selfplay.game.problems import Problem, StdinTest
 from selfplay.game.prompts import Prompts
 from selfplay.judging.judge import Judge
 from selfplay.match.entrant import Entrant
 from selfplay.match.solver import Solver
+from tests.scripted import ScriptedPlayer
 
 BIG = Problem("big", "Is it at least 3?", "f", "def f(n: int) -> bool:", ())
 RIGHT, WRONG, OTHER = (f"def f(n):\n    return n {sign} 3" for sign in (">=", ">", "<"))
@@ -46,7 +47,7 @@ def test_a_solution_carries_chain_code_tests_execution_and_costs(judge: Judge) -
     assert [(test.stage, test.verdict) for test in solution.tests] == [(5, "passed"), (5, None)]
     assert solution.execution
     assert (solution.execution.passed, solution.execution.total) == (1, 1)
-    assert set(solution.seconds_by_stage) == {1, 2, 3, 4, 5}
+    assert set(solution.spent) == {1, 2, 3, 4, 5}
     assert solution.tokens == sum(spent.tokens for spent in solution.spent.values()) > 0
 
 

@@ -22,7 +22,7 @@ from selfplay.cases.values import encode
 from selfplay.errors import BadInput
 from selfplay.game.episode import TurnKey
 from selfplay.game.phases import Step
-from selfplay.game.players import Sampling, ScriptedPlayer
+from selfplay.game.players import Sampling
 from selfplay.game.problems import Problem, StdinTest, load_problems
 from selfplay.game.prompts import Prompts
 from selfplay.judging.judge import Judge
@@ -33,6 +33,7 @@ from selfplay.match.testbank import BankedSuite, BankedTest, build, collect, sma
 from selfplay.match.testfile import LONGEST, model_text, module_name, spelled
 from selfplay.run.bankfile import export, left_out, read_bank, write_bank
 from selfplay.run.reading import Ledger, Lines
+from tests.scripted import ScriptedPlayer
 
 BIG = Problem(
     "big-1",

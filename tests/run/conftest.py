@@ -11,7 +11,7 @@ from selfplay.box.local import LocalBox
 from selfplay.config import configure
 from selfplay.game.episode import TurnKey
 from selfplay.game.phases import Step
-from selfplay.game.players import Sampling, ScriptedPlayer
+from selfplay.game.players import Sampling
 from selfplay.game.problems import Problem
 from selfplay.game.prompts import Prompts
 from selfplay.game.rewards import get_rule
@@ -22,6 +22,7 @@ from selfplay.match.ledger import to_json
 from selfplay.match.score import score
 from selfplay.mutation.cache import MutantCache
 from selfplay.run.folder import RunFolder
+from tests.scripted import ScriptedPlayer
 
 HOSTILE = "</script><script>window.harmed = 1</script><img src=x onerror='window.harmed = 1'>\x1b\u202e"
 PROBLEM = Problem(
