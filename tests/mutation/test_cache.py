@@ -8,7 +8,7 @@ from selfplay.box.local import LocalBox
 from selfplay.box.task import Execution, Limits
 from selfplay.game.problems import Problem
 from selfplay.judging.judge import Judge
-from selfplay.mutation.bank import LEAST_SECONDS, MutantBank, _patience
+from selfplay.mutation.cache import LEAST_SECONDS, MutantCache, _patience
 from selfplay.mutation.mutants import mutants
 
 ENDLESS = """
@@ -26,7 +26,7 @@ def test_a_mutant_that_never_ends_costs_little() -> None:
     assert any("n = n + 1" in mutant.source for mutant in mutants(ENDLESS, "f", "paid"))
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with LocalBox() as box:
-        [useful] = MutantBank().mutants([PROBLEM], Judge(box, recheck=0.0))
+        [useful] = MutantCache().mutants([PROBLEM], Judge(box, recheck=0.0))
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert useful
     assert not any("n = n + 1" in source for source in useful)
