@@ -26,7 +26,7 @@ from selfplay.game.phases import Step
 from selfplay.game.players import Sampling
 from selfplay.game.problems import load_problems
 from selfplay.game.prompts import Prompts
-from selfplay.game.rewards import CaseOutcome, ProgramOutcome, RewardRule, SuiteOutcome, TurnOutcome, get_rule
+from selfplay.game.rewards import CaseOutcome, get_rule
 from selfplay.game.rewards.adversarial import VALIDITY_WEIGHT
 from selfplay.game.rollout import Table, play
 from selfplay.judging.execute import execute_tests
@@ -273,17 +273,6 @@ def test_the_glossary_has_the_tables_of_the_code(tables: Mapping[str, Mapping[st
 def test_every_link_of_a_page_leads_somewhere(page: str) -> None:
     links = re.findall(r"\]\((?!http)([^)#\s]+)", (DOCS / page).read_text(encoding="utf-8"))
     assert [link for link in links if not ((DOCS / page).parent / link).exists()] == []
-
-
-def test_the_rule_of_the_page_pays() -> None:
-    plain: dict[str, Any] = {}
-    exec(block("a reward rule", CONTRIBUTING), plain)
-    rule = plain["PLAIN"]
-    assert isinstance(rule, RewardRule)
-    turn = TurnOutcome(1, (CaseOutcome(True), CaseOutcome(False)), unreadable=0, asked=2)
-    assert rule.generator(ProgramOutcome(True, True, exam=("passed", "failed", "infra_error"))) == 0.5
-    assert rule.generator(ProgramOutcome(True, True, exam=("infra_error",))) is None
-    assert rule.discriminator(SuiteOutcome((turn,)), validity_weight=0.6) == (0.3,)
 
 
 def test_the_problem_of_the_page_can_be_trained_on(tmp_path: Path) -> None:
