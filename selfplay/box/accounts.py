@@ -99,12 +99,6 @@ class Accounts:
             return next((self.accounts[owner] for owner in owners if not self.accounts[owner].spent), first)
         return first
 
-    def chosen(self, cases: Iterable[int]) -> list[int]:
-        """Those of the cases that the next child runs."""
-        payers = [(case, self.payer(case)) for case in cases]
-        able = [(case, payer) for case, payer in payers if not payer.spent]
-        return [case for case, payer in able if not self.alone or payer is able[0][1]]
-
     def left(self, cases: Sequence[int]) -> tuple[float, float, int]:
         """CPU and wall-clock seconds and bytes that a child with these cases may use."""
         able = [self.payer(cases[0])] if self.alone else self._asking(cases)

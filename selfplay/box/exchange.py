@@ -17,9 +17,9 @@ from collections.abc import Callable, Generator, Sequence
 from typing import TypeAlias
 
 from selfplay.box.accounts import Ending
-from selfplay.box.progress import Progress
+from selfplay.box.progress import Order, Progress
 from selfplay.box.task import Execution, Task
-from selfplay.box.wire import Order, frames
+from selfplay.box.wire import frames
 from selfplay.box.zygotes import BoxUnavailable, Zygote
 
 _AHEAD = 2  # orders a zygote may hold: one runs, one waits in the pipe
@@ -209,4 +209,4 @@ class Exchange:
         if progress.done:
             self.done.append(progress)
         else:
-            self.waiting.appendleft(next(progress.orders()))
+            self.waiting.appendleft(progress.next_order())

@@ -7,15 +7,17 @@ box.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Iterator
+from dataclasses import dataclass, field
 
-from selfplay.box.accounts import Account, Accounts, Ending
+from selfplay.box.accounts import Account, Accounts, Ending, call_of
 from selfplay.box.task import Execution, Task
-from selfplay.box.wire import INFRA, TOO_LARGE, Order, conclude, timed_out
+from selfplay.box.wire import BEFORE_CASES, INFRA, ORDER, TOO_LARGE, conclude, loaded, timed_out
 
 ORDER_SIZE = 8 << 20  # characters of inputs in an order
 LONGEST = 32 << 20  # characters of one input or of a source: one that is longer is never run
+_PATIENCE, _PACE = 30.0, 256 << 10  # as in sandbox/watch.py: seconds, and bytes a second more, to read an order
 
 
 class Progress:
@@ -42,8 +44,8 @@ class Progress:
         """Every case's execution, once all are known."""
         return tuple(execution or INFRA for execution in self.known)
 
-    def orders(self) -> Iterator[Order]:
-        """The orders for all cases that are to be run."""
+    def next_order(self) -> Order:
+        """The cases that the next child runs: as many as one order takes, of one payer where each is alone."""
         cases: list[int] = []
         size, inputs = 0, self.task.inputs
         for case in range(self.first, len(inputs)):
@@ -51,22 +53,16 @@ class Progress:
                 continue
             size += len(inputs[case])
             if cases and (size > ORDER_SIZE or not self.task.entry_point or not self._together(cases[0], case)):
-                yield Order(self, cases)
-                cases, size = [], len(inputs[case])
+                break
             cases.append(case)
-        if cases:
-            yield Order(self, cases)
-
-    def rest(self, order: Order) -> list[int]:
-        """Those of an order's cases that its next child runs."""
-        return self.accounts.chosen(case for case in order.cases if self.known[case] is None)
+        return Order(self, cases)
 
     def settle(self, order: Order, ending: Ending) -> None:
         """Notes what became of an order's cases, and charges their owners for it."""
         self.attempts = 0
         calls = order.calls
-        executions = conclude(order, ending, calls)
-        if not order.loaded and not ending.by_total:
+        executions = conclude(self.task, order.count, order.reports, order.printed, ending, calls)
+        if not loaded(order.reports) and not ending.by_total:
             self._fill(executions[0])
         else:
             marks = self.accounts.charge(order.cases, calls, ending, len(order.printed))
@@ -106,6 +102,72 @@ class Progress:
 
     def _together(self, one: int, other: int) -> bool:
         return not self.accounts.alone or self.accounts.payer(one) is self.accounts.payer(other)
+
+
+@dataclass(slots=True)
+class Order:
+    """Part of a task for one child: some of its cases, and what has come back so far."""
+
+    progress: Progress
+    cases: list[int]
+    reports: list[bytes] = field(default_factory=list)
+    printed: bytes = b""
+    length: int = 0  # of its body, once it is packed
+    wall: float = 0.0  # seconds that all of it may take
+
+    @property
+    def task(self) -> Task:
+        """What is run."""
+        return self.progress.task
+
+    @property
+    def count(self) -> int:
+        """How many cases it has."""
+        return len(self.cases)
+
+    @property
+    def calls(self) -> list[tuple[float, float, int]]:
+        """What the reports say of calls; a program that reads standard input has none."""
+        told = self.reports[BEFORE_CASES : BEFORE_CASES + self.count] if self.task.entry_point else []
+        return [call_of(report) for report in told]
+
+    def pack(self) -> bytes:
+        """Header and body, in one piece: every further write wakes the zygote."""
+        task, limits = self.task, self.task.limits
+        cpu, self.wall, room = self.progress.accounts.left(self.cases)
+        inputs = [task.inputs[case] for case in self.cases]
+        body = json.dumps([task.source, task.entry_point, inputs], separators=(",", ":")).encode()
+        self.length = len(body)
+        header = ORDER.pack(
+            0 if task.entry_point else 1,
+            self.count,
+            limits.cpu_seconds,
+            _wall_seconds(task),
+            cpu,
+            self.wall,
+            limits.memory_mib << 20,
+            limits.output_bytes,
+            room,
+            limits.depth,
+            len(body),
+        )
+        return header + body
+
+    def forget(self) -> None:
+        """Drops what has come back: the order starts over."""
+        self.reports.clear()
+        self.printed = b""
+
+    @property
+    def allowance(self) -> float:
+        """Wall-clock seconds within which a zygote must have ended the child of a packed order."""
+        cases = _wall_seconds(self.task) * (self.count + BEFORE_CASES + 1)
+        return min(cases, self.wall) + _PATIENCE + self.length / _PACE
+
+
+def _wall_seconds(task: Task) -> float:
+    """The backstop: CPU time is what is limited, but a sleeping program uses none."""
+    return 5.0 * task.limits.cpu_seconds + 1.0
 
 
 def _accounts(task: Task, asked: Counter[int]) -> dict[int, Account]:

@@ -17,7 +17,8 @@ from collections import deque
 from collections.abc import Sequence
 
 from selfplay.box.packages import locate
-from selfplay.box.wire import FRAME, Order
+from selfplay.box.progress import Order
+from selfplay.box.wire import FRAME
 from selfplay.errors import SelfplayError
 from selfplay.resources import resource
 

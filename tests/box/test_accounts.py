@@ -80,14 +80,14 @@ def test_seconds_that_no_report_tells_are_charged_to_the_last_case() -> None:
 @pytest.mark.parametrize(("reason", "status"), [(_TOTAL, "timeout"), (_FULL, "raised")])
 def test_a_case_cut_short_by_a_total_of_several_runs_again_among_its_owner_s(reason: int, status: str) -> None:
     progress = Progress(0, Task("", "f", ("a", "b", "c"), limits=QUICK, owners=((0,), (1,), (0,))))
-    first = next(progress.orders())
+    first = progress.next_order()
     first.reports = [b"L"]
     progress.settle(first, Ending(reason, 9, 1, 0.0, 0.0))
-    assert [order.cases for order in progress.orders()] == [[0], [1], [2]]
-    again = next(progress.orders())
+    again = progress.next_order()
+    assert again.cases == [0]
     again.reports = [b"L"]
     progress.settle(again, Ending(reason, 9, 1, 0.0, 0.0))
-    assert [order.cases for order in progress.orders()] == [[1]]
+    assert progress.next_order().cases == [1]
     assert [one and one.status for one in progress.known] == [status, None, None]
 
 

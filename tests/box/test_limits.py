@@ -9,9 +9,9 @@ import pytest
 
 from selfplay.box.accounts import Ending
 from selfplay.box.local import LocalBox
-from selfplay.box.progress import LONGEST, ORDER_SIZE, Progress
+from selfplay.box.progress import LONGEST, ORDER_SIZE, Order, Progress
 from selfplay.box.task import Execution, Limits, Task
-from selfplay.box.wire import Order, conclude
+from selfplay.box.wire import conclude
 
 NOTHING = '["t"]'
 QUICK = Limits(cpu_seconds=0.2)
@@ -135,14 +135,14 @@ def test_forged_names_of_exceptions_are_cut(kind: bytes, names: list[str]) -> No
     order = Order(Progress(0, Task("", "f", (NOTHING,))), [0])
     told = names if kind != b"N" else [names, "why"]
     order.reports = [b"L"] * (kind != b"N") + [kind + json.dumps(told).encode()]
-    [execution] = conclude(order, Ending(0, 0, 2, 0.0, 0.0), order.calls)
+    [execution] = conclude(order.task, 1, order.reports, b"", Ending(0, 0, 2, 0.0, 0.0), order.calls)
     assert execution.status == ("not_collected" if kind == b"N" else "raised")
     assert execution.exception == (tuple(name[:100] for name in names[:20]) if len(names) < 10**5 else ())
 
 
 def test_a_program_that_cannot_be_loaded_is_loaded_once() -> None:
     progress = Progress(0, Task("def f(", "f", ("x" * ORDER_SIZE,) * 3))
-    progress.settle(next(progress.orders()), Ending(0, 0, 1, 0.0, 0.0))
+    progress.settle(progress.next_order(), Ending(0, 0, 1, 0.0, 0.0))
     assert statuses(progress.executions) == ["not_collected"] * 3
 
 
@@ -152,9 +152,9 @@ def test_a_program_that_cannot_be_loaded_is_loaded_once() -> None:
 def test_orders_are_cut_by_the_bytes_of_their_inputs() -> None:
     text = "x" * (ORDER_SIZE // 3)
     progress = Progress(0, Task("", "f", (text,) * 7 + ("",)))
-    assert [order.cases for order in progress.orders()] == [[0, 1, 2], [3, 4, 5], [6, 7]]
+    assert progress.next_order().cases == [0, 1, 2]
     one = Progress(0, Task("", "f", ("x" * (ORDER_SIZE + 1), "")))
-    assert [order.count for order in one.orders()] == [1, 1]
+    assert one.next_order().cases == [0]
 
 
 def test_no_list_of_arguments_is_too_long_for_the_box(box: LocalBox) -> None:
