@@ -93,7 +93,7 @@ def _run(config: Config) -> Result:
     finally:
         recorder.close()
     if first:
-        table = evaluation_table(result.evaluations, screen.width)
+        table = evaluation_table(result.evaluations)
         said = ending.interrupted(run, result.steps) if result.interrupted else ending.done(config, table)
         print(said, flush=True)
     if result.interrupted and result.stopped_by != signal.SIGINT:

@@ -67,7 +67,12 @@ def open_run(config: Config, recorder: Recorder, ranks: Ranks, judge: Judge) -> 
     policy, settings = open_player(config, recorder), update_settings(config)
     if config.ledger == "off":
         recorder.say(NO_LEDGER)
-    recorder.about(tier=judge.box.tier, logprob_gap_limit=settings.gap_bound(policy.trainer.bounds))
+    recorder.about(
+        tier=judge.box.tier,
+        trainer=type(policy.trainer).__name__,
+        sampler=type(policy.sampler).__name__,
+        logprob_gap_limit=settings.gap_bound(policy.trainer.bounds),
+    )
     problems = open_problems(config, judge, ranks, recorder.say)
     return Run(
         config,

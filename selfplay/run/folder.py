@@ -36,13 +36,12 @@ from selfplay.run import checkpoints
 from selfplay.run.checkpoints import About
 from selfplay.run.recorders import Recorder, Resumable, Savable
 
-SCHEMA = 1
 CONFIG, METRICS, EPISODES, ADAPTERS = RUN_FILE, "metrics.jsonl", "episodes.jsonl", "adapters"
 BANK = "bank.jsonl"
 WEIGHTS, ADAPTER, BASE = "adapter_model.safetensors", "adapter_config.json", "base.json"  # of an adapter's folder
 RECORDS = (METRICS, EPISODES)
 PACE = 100  # so many times as long as the last checkpoint took pass before the next: saving stays below 1 % of the time
-_PACKAGES = ("torch", "transformers", "peft", "tokenizers")
+_PACKAGES = ("torch", "transformers", "peft", "tokenizers", "unsloth", "bitsandbytes")
 
 
 class RunFolderError(SelfplayError):
@@ -62,7 +61,7 @@ class RunFolder(Recorder):
         elif trouble := cannot_write(self.path):
             raise RunFolderError(f"{self.path} cannot be resumed: {trouble}")
         self._facts: dict[str, Any] = {}
-        self._waiting: list[dict[str, Any]] = []  # evaluations before the first step
+        self._waiting: list[Mapping[str, Any]] = []  # evaluations before the first step
         self._open = False
         self._kept: About | None = None  # the last checkpoint, when it was made and how long that took
         self._kept_at, self._cost = time.perf_counter(), 0.0
@@ -72,15 +71,14 @@ class RunFolder(Recorder):
         self._facts |= facts
 
     def step(self, metrics: Mapping[str, Any]) -> None:
-        self._append(METRICS, [*self._waiting, {"kind": "step", "schema": SCHEMA} | dict(metrics)])
+        self._append(METRICS, [*self._waiting, metrics])
         self._waiting = []
 
     def evaluation(self, record: Mapping[str, Any]) -> None:
-        line = {"kind": "evaluation", "schema": SCHEMA} | dict(record)
         if self._open:
-            self._append(METRICS, [line])
+            self._append(METRICS, [record])
         else:
-            self._waiting.append(line)
+            self._waiting.append(record)
 
     def episodes(self, records: Sequence[Mapping[str, Any]]) -> None:
         if records:

@@ -1,6 +1,6 @@
 """The live display of a run in a terminal: the lines of `Progress` above, and below them where the run stands.
 
-    where in the schedule, what it is at, time gone and time left · rewards and rates of each role with their course ·
+    where in the schedule, what it is at, time gone and time left · each role's rewards with their course, its loss ·
     seconds by part · the last alarm
 
 `Standing` is what is known, a pure value that records change; `panel` draws it. Left out: a display in files, pipes,
@@ -23,7 +23,7 @@ from rich.table import Table
 from rich.text import Text
 
 from selfplay.config import Config
-from selfplay.game.episode import ROLES, Role
+from selfplay.game.episode import ROLES
 from selfplay.printing import printable
 from selfplay.run.figures import Metrics, is_number, of_role
 from selfplay.run.progress import Progress, number
@@ -31,10 +31,6 @@ from selfplay.run.progress import Progress, number
 REFRESH = 1  # times a second
 LEAST = 60  # columns; a narrower terminal gets plain lines
 BARS = "▁▂▃▄▅▆▇█"
-RATES: Mapping[Role, Mapping[str, str]] = {
-    "generator": {"pass": "pass_rate", "own tests": "pass_rate_baseline"},
-    "discriminator": {"valid": "validity", "kills": "kills"},
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +92,7 @@ def panel(standing: Standing, width: int, now: float) -> RenderableType:
     """The display, at most `width` columns wide."""
     parts = [_schedule(standing, width, now), Text(standing.at, no_wrap=True, overflow="ellipsis", style="dim")]
     if standing.steps:
-        parts += [_roles(standing, max(8, width - 58)), Text(_seconds(standing), no_wrap=True, style="dim")]
+        parts += [_roles(standing, max(8, width - 46)), Text(_seconds(standing), no_wrap=True, style="dim")]
     if standing.alarm:
         parts.append(Text(standing.alarm, style="yellow"))
     return Group(Text("─" * width, style="dim"), *parts)
@@ -122,13 +118,11 @@ def _roles(standing: Standing, width: int) -> Table:
     table = Table.grid(padding=(0, 1))
     for role in ROLES:
         rewards = [_known(step.get(f"reward/{role}")) for step in standing.steps]
-        rates = [f"{label} {number(_known(standing.last.get(name)))}" for label, name in RATES[role].items()]
         losses = [loss for step in standing.steps if (loss := of_role(step, "loss", role)) is not None]
         table.add_row(
             Text(role, style="bold"),
             Text(f"reward {number(rewards[-1], 3)}", no_wrap=True),
             Text(spark(rewards, width), style="cyan", no_wrap=True),
-            Text("  ".join(rates), no_wrap=True),
             Text(f"loss {number(losses[-1] if losses else None, 3)}", no_wrap=True, overflow="ellipsis"),
         )
     return table

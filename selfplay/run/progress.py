@@ -1,7 +1,7 @@
 """What a run says while it runs: what it is at, one line a step, one an evaluation, a sample now and then, the table.
 
-Plain text in aligned columns, so it reads the same in a terminal, a log file and a notebook; in a terminal that is too
-narrow for all columns the lines are shorter. Left out: progress bars and colours, which `live` adds in a terminal.
+Plain text in aligned columns, so it reads the same in a terminal, a log file and a notebook. Left out: progress bars and
+colours, which `live` adds in a terminal.
 """
 
 from __future__ import annotations
@@ -10,11 +10,9 @@ import math
 import shutil
 import sys
 import textwrap
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any, TextIO
 
-from selfplay.game.episode import ROLES
 from selfplay.printing import printable
 from selfplay.run.recorders import Recorder
 
@@ -30,61 +28,31 @@ FIGURES = {
     "distinct": "distinct tests per problem",
     "distinct_all": "distinct tests over all problems",
 }
-_SHORT = {
+SHORT = {
     "code_correct": "code",
     "code_greedy": "greedy",
     "pass_at_4": "pass@4",
     "test_validity": "valid",
     "mutation_score": "mutants",
+    "mutation_score_kept": "mutants, kept",
     "fixed_kills": "kills",
     "distinct": "distinct",
+    "distinct_all": "distinct, all",
 }
-_SHORT_TABLE = _SHORT | {"mutation_score_kept": "mutants, kept", "distinct_all": "distinct, all"}
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """`figure` names what stands under the title, where that is not the title itself."""
-
-    title: str
-    width: int
-    left: bool = False
-    figure: str = ""
-
-    def cell(self, text: str) -> str:
-        return text.ljust(self.width) if self.left else text.rjust(self.width)
-
-
-COLUMNS = (
-    Column("step", 7),
-    Column("phase", 21, left=True),
-    Column("loss G", 7),
-    Column("loss D", 7),
-    Column("reward G", 8),
-    Column("reward D", 8),
-    Column("pass", 5),
-    Column("base", 5),
-    Column("valid", 5),
-    Column("kills", 5),
-    Column("dist", 5),
-    Column("groups", 7),
-    Column("s", 5),
-)
-NARROW = (  # 76 characters with one blank between two
-    Column("step", 7),
-    Column("at", 6, left=True),
-    Column("loss", 6),
-    Column("rew G", 6, figure="reward G"),
-    Column("rew D", 6, figure="reward D"),
-    Column("pass", 4),
-    Column("base", 4),
-    Column("valid", 5),
-    Column("kills", 5),
-    Column("dist", 4),
-    Column("groups", 7),
-    Column("s", 5),
-)
-WIDE = 120  # characters that the full columns take
+COLUMNS = {  # of a step's line, 76 characters: width, metric and digits
+    "step": (7, "", 0),
+    "at": (6, "", 0),
+    "loss": (6, "loss", 3),
+    "rew G": (6, "reward/generator", 3),
+    "rew D": (6, "reward/discriminator", 3),
+    "pass": (4, "pass_rate", 2),
+    "base": (4, "pass_rate_baseline", 2),
+    "valid": (5, "validity", 2),
+    "kills": (5, "kills", 2),
+    "dist": (4, "distinct", 2),
+    "groups": (7, "", 0),
+    "s": (5, "seconds", 1),
+}
 LEGEND = (
     "G generator, D discriminator · pass: share of valid tests passed, base: of the problem's own · valid, dist: tests "
     "that are valid, distinct · kills: share of wrong programs caught · groups: informative of all"
@@ -97,7 +65,6 @@ class Progress(Recorder):
     def __init__(self, out: TextIO | None = None, width: int | None = None) -> None:
         self.out = out or sys.stdout
         self.width = width or terminal_width(self.out)
-        self._columns = COLUMNS if self.width >= WIDE else NARROW
         self._lines = 0
 
     def say(self, text: str) -> None:
@@ -110,9 +77,9 @@ class Progress(Recorder):
         if not self._lines:
             self._fold(LEGEND)
         if self._lines % REPEAT == 0:
-            self._print(header(self._columns))
+            self._print(header())
         self._lines += 1
-        self._print(step_line(metrics, self._columns))
+        self._print(step_line(metrics))
 
     def evaluation(self, record: Mapping[str, Any]) -> None:
         self._fold(evaluation_line(record))
@@ -137,56 +104,39 @@ def terminal_width(out: TextIO) -> int:
     return shutil.get_terminal_size().columns if out.isatty() else sys.maxsize
 
 
-def header(columns: Sequence[Column] = COLUMNS) -> str:
-    return _row({column.figure or column.title: column.title for column in columns}, columns)
+def header() -> str:
+    return _row({title: title for title in COLUMNS})
 
 
-def step_line(metrics: Mapping[str, Any], columns: Sequence[Column] = COLUMNS) -> str:
-    """One step's metrics under `header(columns)`; a dash where nothing was measured."""
-    trained = metrics.get("role")
-    losses = [metrics.get(f"loss/{role}", metrics.get("loss") if trained == role else None) for role in ROLES]
-    cells = {
-        "step": f"{metrics.get('step', 0) + 1}/{metrics.get('steps', '?')}",
-        "phase": str(metrics.get("phase", "")),
-        "at": f"{metrics.get('stage', '')} {str(trained or '')[:4]}",
-        "loss": number(metrics.get("loss"), 3),
-        "loss G": number(losses[0], 3),
-        "loss D": number(losses[1], 3),
-        "reward G": number(metrics.get("reward/generator"), 3),
-        "reward D": number(metrics.get("reward/discriminator"), 3),
-        "pass": number(metrics.get("pass_rate")),
-        "base": number(metrics.get("pass_rate_baseline")),
-        "valid": number(metrics.get("validity")),
-        "kills": number(metrics.get("kills")),
-        "dist": number(metrics.get("distinct")),
-        "groups": f"{number(metrics.get('informative_groups'))}/{number(metrics.get('groups'))}",
-        "s": number(metrics.get("seconds"), 1),
-    }
-    return _row(cells, columns)
+def step_line(metrics: Mapping[str, Any]) -> str:
+    """One step's metrics under `header()`; a dash where nothing was measured."""
+    cells = {title: number(metrics.get(name), digits) for title, (_, name, digits) in COLUMNS.items()}
+    cells["step"] = f"{metrics.get('step', 0) + 1}/{metrics.get('steps', '?')}"
+    cells["at"] = f"{metrics.get('stage', '')} {str(metrics.get('role') or '')[:4]}"
+    cells["groups"] = f"{number(metrics.get('informative_groups'))}/{number(metrics.get('groups'))}"
+    return _row(cells)
 
 
-def _row(cells: Mapping[str, str], columns: Sequence[Column]) -> str:
-    gap = " " if columns is NARROW else "  "
-    return gap.join(column.cell(cells[column.figure or column.title]) for column in columns)
+def _row(cells: Mapping[str, str]) -> str:
+    return " ".join(cells[title].rjust(width) for title, (width, _, _) in COLUMNS.items())
 
 
 def evaluation_line(record: Mapping[str, Any]) -> str:
     """One evaluation on one line, without intervals."""
-    figures = "  ".join(f"{short} {number(_value(record.get(key)))}" for key, short in _SHORT.items())
+    figures = "  ".join(f"{short} {number(_value(record[key]))}" for key, short in SHORT.items() if key in record)
     seconds = f"  ({number(record['seconds'], 0)} s)" if "seconds" in record else ""
     what = f"{record.get('split', '?')}, {record.get('problems', '?')} problems"
     return f"== evaluation {record.get('when', '?')} ({what}): {figures}{seconds}"
 
 
-def evaluation_table(evaluations: Mapping[str, Mapping[str, Any]], width: int = WIDE) -> str:
+def evaluation_table(evaluations: Mapping[str, Mapping[str, Any]]) -> str:
     """Before and after and the change between them, with 95 % intervals; empty where either is missing."""
     before, after = evaluations.get("before"), evaluations.get("after")
     if not before or not after:
         return ""
-    labels = FIGURES if width >= WIDE else {key: _SHORT_TABLE[key] for key in FIGURES}
-    wide = max(map(len, labels.values()))
+    wide = max(map(len, SHORT.values()))
     lines = [f"{'':{wide}}  {'before':>18}  {'after':>18}  {'change':>21}"]
-    for key, label in labels.items():
+    for key, label in SHORT.items():
         if key in before and key in after:
             one, other = before[key], after[key]
             paired = change(one, other, after.get("change", {}).get(key))

@@ -13,6 +13,30 @@ from selfplay.match.record import KILLS, Match
 from selfplay.run.report.episodes import shown
 
 MOST = 12  # lines of a table
+REASONS = {  # the glossary's, as sentences
+    "unreadable": "pytest cannot collect it",
+    "no_test": "the text holds no test",
+    "size": "it is too long",
+    "no_call": "it says nothing of what is under test",
+    "skipped": "it skips itself or expects to fail",
+    "unstable": "run again, it says something else",
+    "budget": "it costs too much to read or to run",
+    "too_many": "the text holds too many cases",
+    "clerk_failed": "reading it failed, which is an error of ours",
+    "no_jail": "it must run, and not all walls of the sandbox stand here",
+    "cloud": "it cannot be judged in the cloud",
+    "duplicate": "earlier cases on the same calls refuse all that it refuses",
+    "domain": "the problem does not allow its arguments, or their spelling",
+    "exception": "it expects an exception that the problem does not demand",
+    "tolerance": "it lets numbers differ by too much",
+    "weak": "it accepts too much of what is near the right outcome",
+    "conflict": "another case expects something else, and there is no reference",
+    "reference": "the reference fails it",
+    "slow": "the reference needs more than half of the time for it",
+    "margin": "the reference needs too much of the recursion, memory or bytes for it",
+    "state": "the reference answers differently after other calls",
+    "infra_error": "the sandbox failed on the reference",
+}
 
 
 @dataclass(slots=True)
@@ -59,5 +83,5 @@ class Tallies:
         ]
 
     def refusals(self) -> list[tuple[str, int]]:
-        """Why tests do not count, most common first."""
-        return self.reasons.most_common(MOST)
+        """Why tests do not count, in words, most common first."""
+        return [(REASONS.get(reason, shown(reason)), count) for reason, count in self.reasons.most_common(MOST)]
