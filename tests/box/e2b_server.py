@@ -75,6 +75,7 @@ class E2BServer:
         self.concurrent = 20
         self.memory_mib = 0  # that a command and what it starts may address, each; 0: any
         self.lock = threading.Lock()
+        self.creating = threading.Lock()  # two that are created at once are not both the last that a plan allows
         self.http = _Http(("127.0.0.1", 0), Handler)
         self.http.e2b = self
         self.url = f"http://127.0.0.1:{self.http.server_port}"
@@ -194,12 +195,14 @@ class Handler(BaseHTTPRequestHandler):
     def _create(self) -> None:
         body = json.loads(self.body)
         ticket = self.headers.get("Idempotency-Key", "")
-        known = self.e2b.find(self.e2b.tickets.get(ticket, ""))
-        if known is None and len(self.e2b.alive) >= self.e2b.concurrent:
+        with self.e2b.creating:
+            machine = self.e2b.find(self.e2b.tickets.get(ticket, ""))
+            if machine is None and len(self.e2b.alive) < self.e2b.concurrent:
+                machine = self.e2b.add(body["metadata"], body["timeout"])
+                self.e2b.tickets[ticket] = machine.id
+        if machine is None:
             told = f"you have reached the maximum number of concurrent E2B sandboxes ({self.e2b.concurrent})"
             return self.answer(429, {"code": 429, "message": told}, {"Should-Retry": "false"})
-        machine = known or self.e2b.add(body["metadata"], body["timeout"])
-        self.e2b.tickets[ticket] = machine.id
         self.e2b.created.append(body)
         described = {"templateID": "base", "sandboxID": machine.id, "clientID": "c", "envdVersion": _ENVD}
         return self.answer(201, described | {"envdAccessToken": machine.token})
