@@ -32,7 +32,7 @@ MAX_DEPTH = 100
 MAX_DIGITS = 4_000  # of a Decimal, or of either part of a Fraction
 MAX_READ = 10_000  # items of an iterator
 
-_to_json = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), check_circular=False).encode
+to_json = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), check_circular=False).encode
 _from_json = json.JSONDecoder().decode
 _PLAIN = {int, str, bool, type(None)}
 
@@ -73,14 +73,14 @@ class Encoder:
         kind = type(value)
         self._spend(1, 2)
         if value is None or kind is bool:
-            return _to_json(value)
+            return to_json(value)
         write = _EXACT.get(id(kind)) or _writer_of(kind)
         return write(self, value, depth) if write else self._object(value, kind)
 
     def _object(self, value, kind):
         text = None if self.objects is None else self.objects.write(value)
         if text is None:
-            return _to_json(["o", str.__str__(type.__dict__["__name__"].__get__(kind))])
+            return to_json(["o", str.__str__(type.__dict__["__name__"].__get__(kind))])
         self._spend(0, len(text))
         return text
 
@@ -94,7 +94,7 @@ class Encoder:
     def _string(self, value, depth):
         text = str.__str__(value)
         self._spend(0, len(text))
-        return _to_json(text)
+        return to_json(text)
 
     def _float(self, value, depth):
         return '["f","' + float.__repr__(value) + '"]'
@@ -123,7 +123,7 @@ class Encoder:
         return self._items(head, tuple.__iter__(value), tuple.__len__(value), depth)
 
     def _deque(self, value, depth):
-        head = '["q",' + _to_json(deque.maxlen.__get__(value))
+        head = '["q",' + to_json(deque.maxlen.__get__(value))
         return self._items(head, deque.__iter__(value), deque.__len__(value), depth)
 
     def _iterator(self, value, depth):
@@ -145,7 +145,7 @@ class Encoder:
             raise TooLarge(f"more than {MAX_NODES} nodes")
         items = list(iterator)
         if _is_plain(items):
-            text = _to_json(items)
+            text = to_json(items)
             self._spend(length, len(text))
             return head + "," + text[1:]
         return head + "," + ",".join([self._text(item, depth + 1) for item in items]) + "]"
@@ -206,7 +206,7 @@ class Encoder:
         return self._scalar("delta", *[part.__get__(value) for part in (kind.days, kind.seconds, kind.microseconds)])
 
     def _scalar(self, *parts):
-        text = _to_json(parts)
+        text = to_json(parts)
         self._spend(0, len(text))
         return text
 
@@ -252,7 +252,7 @@ _EXACT = {id(kind): write for kind, write in _WRITERS} | {id(kind): Encoder._ite
 
 def _end_of(name, message):
     """How the text of an iterator ends that did not come to its end: with what it raised."""
-    return "," + _to_json(["e", name, message[:1000]])
+    return "," + to_json(["e", name, message[:1000]])
 
 
 def _writer_of(kind):
@@ -276,7 +276,7 @@ def _named(value):
             names = [type.__dict__["__name__"].__get__(kind), *fields]
             plain = all(type(name) is str and name.isidentifier() and not iskeyword(name) for name in names)
             if plain and len(set(fields)) == len(fields):
-                return '["n",' + _to_json(names[0]) + "," + _to_json(names[1:])
+                return '["n",' + to_json(names[0]) + "," + to_json(names[1:])
     return '["t"'
 
 

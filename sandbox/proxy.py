@@ -24,7 +24,7 @@ _OPERATORS = (
     "eq ne lt le gt ge len bool contains iter next reversed getitem setitem delitem call enter exit add "
     "radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod pow rpow matmul rmatmul and rand "
     "or ror xor rxor lshift rshift iadd isub imul neg pos abs invert int float index round hash str repr "
-    "format"
+    "format copy deepcopy"
 )
 OPERATORS = frozenset(f"__{name}__" for name in _OPERATORS.split())
 FUNCTIONS = {
@@ -47,6 +47,10 @@ _NAMES = {id(function): name for name, function in FUNCTIONS.items()}
 
 class Ended(BaseException):
     """The host has gone, or wants no more of this test."""
+
+
+class CannotCross(AttributeError, TypeError):
+    """A test needs of what is under test what neither asks nor tells: a private name, a function as an argument."""
 
 
 class Interface:
@@ -90,6 +94,8 @@ class Interface:
             self._change((*arguments, *(keywords[name] for name in sorted(keywords))), outcome["c"])
         if "x" in outcome:
             raise self._raised(outcome)
+        if outcome.get("i", len(arguments)) < len(arguments):
+            return arguments[outcome["i"]]
         return codec.build(outcome["v"], self)
 
     def _change(self, values, tree):
@@ -111,19 +117,19 @@ class Interface:
     def write(self, value):
         """The text of an instance, a listed function or a lambda; None for anything else."""
         if id(value) in _NAMES and FUNCTIONS[_NAMES[id(value)]] is value:
-            return json.dumps(["u", _NAMES[id(value)]])
+            return codec.to_json(["u", _NAMES[id(value)]])
         if id(value) in self.lambdas:
-            return json.dumps(["y", self.lambdas[id(value)][0]])
+            return codec.to_json(["y", self.lambdas[id(value)][0]])
         if type(value) is slice:
-            return json.dumps(["y", f"{SLICE}{value.start!r}, {value.stop!r}, {value.step!r})"])
+            return codec.to_json(["y", f"{SLICE}{value.start!r}, {value.stop!r}, {value.step!r})"])
         name = type(value).__dict__.get("__proxied__")
         if name is not None and "__handle__" in vars(value):
-            return json.dumps(["h", name, vars(value)["__handle__"]])
+            return codec.to_json(["h", name, vars(value)["__handle__"]])
         if callable(value):
-            raise TypeError(
+            raise CannotCross(
                 "this function cannot be handed to what is under test: only listed functions and plain lambdas can"
             )
-        raise TypeError(f"a {type(value).__name__} cannot be handed to what is under test")
+        raise CannotCross(f"a {type(value).__name__} cannot be handed to what is under test")
 
     def read(self, tree):
         """The value of such a tree."""
@@ -170,7 +176,7 @@ class Interface:
 
         def make(kind, *arguments, **keywords):
             if kind is not proxy:
-                raise TypeError(f"{name} cannot be derived from in a test")
+                raise CannotCross(f"{name} cannot be derived from in a test")
             return interface.ask("new", [name], arguments, keywords)
 
         space = {"__new__": make, "__init__": lambda self, *a, **k: None, "__proxied__": name, "__module__": "solution"}
@@ -180,10 +186,12 @@ class Interface:
         for special in operators:
             if special in OPERATORS:
                 space[special] = self._operator(special)
-        if "__eq__" in space and "__hash__" not in space:
-            space["__hash__"] = None
+        if "__eq__" in space:
+            space["__hash__"] = self._operator("__hash__")  # to have none is the program's own affair
+        space["__copy__"] = lambda self: interface.ask("method", [self, "__copy__"], ())
+        space["__deepcopy__"] = lambda self, memo: interface.ask("method", [self, "__deepcopy__"], ())
+        space["__told__"] = self, name, members
         proxy = _Meta(name, above, space)
-        proxy.__told__ = self, name, members
         return proxy
 
     def _operator(self, special):
@@ -217,15 +225,15 @@ class Interface:
     def _new_error(self, name, bases):
         """The class of an exception. `bases`: names of the classes above it, nearest first."""
         kind = Exception
-        for base in reversed(bases):
-            kind = self._known_error(base) or type(base, (kind,), {"__module__": "solution"})
-            if base not in vars(builtins):
-                self.proxies.setdefault(base, kind)
+        for place, base in reversed(list(enumerate(bases))):
+            above, kind = kind, self._known_error(base) or _library_error(bases[place:])
+            if kind is None:
+                kind = self.proxies[base] = type(base, (above,), {"__module__": "solution"})
         return type(name, (kind,), {"__module__": "solution", "__str__": _message_of})
 
     def _raised(self, outcome):
         names = [name for name in outcome["x"] if isinstance(name, str)] or ["Exception"]
-        kind = self._known_error(names[0])
+        kind = self._known_error(names[0]) or _library_error(names)
         if kind is None:
             kind = self.proxies[names[0]] = self._new_error(names[0], names[1:])
         error: Any = kind.__new__(kind)
@@ -247,6 +255,22 @@ class _Meta(type):
             return lambda *arguments, **keywords: interface.ask("cmethod", [name, attribute], arguments, keywords)
         return interface.ask("cget", [name, attribute], None)
 
+    def __instancecheck__(cls, value):
+        named = isinstance(value, tuple) and hasattr(value, "_fields") and type(value).__name__ == cls.__name__
+        return named or type.__instancecheck__(cls, value)  # a named tuple crosses as data
+
+
+def _library_error(names):
+    """The exception of the standard library that has these classes, most derived first; None where there is no such one."""
+    found, waiting = set(), [Exception]
+    while waiting:
+        kind = waiting.pop()
+        waiting += type.__subclasses__(kind)
+        library = kind.__module__.partition(".")[0] in sys.stdlib_module_names
+        if kind.__name__ == names[0] and library and [one.__name__ for one in kind.__mro__[:-1]] == names:
+            found.add(kind)
+    return found.pop() if len(found) == 1 else None
+
 
 def _message_of(error):
     return getattr(error, "__message__", None) or Exception.__str__(error)
@@ -254,4 +278,4 @@ def _message_of(error):
 
 def _check_public(name):
     if name.startswith("_"):
-        raise AttributeError(f"{name} is private: it does not cross to what is under test")
+        raise CannotCross(f"{name} is private: it does not cross to what is under test")

@@ -7,12 +7,14 @@ nothing to read ahead. Operations are listed in proxy.py. An outcome is JSON:
     {"v": TREE}                               what it returned
     {"x": [NAMES], "m": MESSAGE, "a": TREE}   what it raised: classes, words, arguments and attributes where they are data
     "p": TEXT   what it printed besides       "c": TREE   the arguments, where it changed them
+    "i": PLACE  of the argument that it returned, where that is a list, a dictionary or the like
 
 Instances of the program's classes stay here and cross as handles, numbered in order of appearance. Like runner.py this
 shares its process with the program: what it tells is the program's own word.
 """
 
 import ast
+import copy
 import functools
 import io
 import json
@@ -128,7 +130,7 @@ class Session:
                 arguments, keywords = (codec.build(part, self) for part in parts[-2:])
             try:
                 value = _KINDS[kind](self, parts, arguments, keywords)
-                outcome = f'{{"v":{self._encoded(value)}'
+                outcome = f'{{"v":{self._encoded(value)}{_which(value, arguments)}'
             except BaseException as error:  # noqa: BLE001
                 outcome = self._raised(error)
             return outcome + self._besides(printed, parts, arguments, keywords) + "}"
@@ -216,6 +218,11 @@ class Session:
         self.objects_read.append(function)  # held, so that its id stays its own
         return function
 
+    def error(self, name, message):
+        """What an iterator among the arguments raised."""
+        kind = getattr(runner.builtins, name, None)
+        return (kind if isinstance(kind, type) and issubclass(kind, Exception) else RuntimeError)(message)
+
     def handle(self, value):
         """The number of an instance."""
         if id(value) not in self.handles:
@@ -244,7 +251,7 @@ _OPERATIONS = {
     "__le__": operator.le, "__gt__": operator.gt, "__ge__": operator.ge, "__neg__": operator.neg, "__pos__": operator.pos,
     "__abs__": abs, "__invert__": operator.invert, "__int__": int, "__float__": float, "__index__": operator.index,
     "__round__": round, "__hash__": hash, "__str__": str, "__repr__": repr, "__format__": format,
-    "__call__": lambda instance, *arguments: instance(*arguments),
+    "__call__": lambda instance, *arguments: instance(*arguments), "__copy__": copy.copy, "__deepcopy__": copy.deepcopy,
 }  # fmt: skip
 
 
@@ -303,6 +310,14 @@ class _Printed(io.TextIOBase):
 
     def text(self):
         return "".join(self.parts)
+
+
+def _which(value, arguments):
+    """The place of the argument that a value is, as a part of an outcome."""
+    for place, argument in enumerate(arguments):
+        if argument is value and isinstance(value, (list, dict, set, bytearray, codec.deque)):
+            return f',"i":{place}'
+    return ""
 
 
 def _is_mutable(value):

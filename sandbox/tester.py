@@ -308,12 +308,13 @@ class Sites:
         place = self.seen[number] = self.seen.get(number, -1) + 1
         frames = _frames(sys._getframe(2))
         candidates = [*self.common, *range(self.first, len(self.operations))]
-        rests = [index for index in candidates if self._rests(frames, *self.operations[index], index)]
+        rests = [index for index in candidates if self._rests(frames, self.operations[index], index)]
         self.last.update(((frame, line), len(self.operations)) for frame, line in frames)
         self.events.append(["s", f"{self.test}:{number}.{place}", held, why, rests])
 
-    def _rests(self, frames, test, asked, index):
-        """Whether a site that stands in `frames` rests on an operation that was `asked`; see prepare.Slicer."""
+    def _rests(self, frames, operation, index):
+        """Whether a site that stands in `frames` rests on an operation; see prepare.Slicer."""
+        test, asked = operation
         outermost, at = asked[0]
         if outermost.f_code.co_name == "<module>" and outermost is not frames[0][0]:
             return not self.prepared["bound"].get(at, set()).isdisjoint(frames[0][0].f_code.co_names)

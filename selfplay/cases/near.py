@@ -17,6 +17,7 @@ import datetime as dt
 import math
 import random
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -55,6 +56,8 @@ def near(outcome: Outcome, seed: str) -> tuple[Outcome, ...]:
     printed = _values(outcome.printed, rng, keep=True) if outcome.printed else [""] * NEAR
     changed = [None] * NEAR if outcome.changed is None else _arguments(outcome.changed, rng)
     found = [Outcome(*parts) for parts in zip(values, raised, [""] * NEAR, printed, changed, strict=True)]
+    if outcome.changed is not None:  # a changed argument is still the one that is returned
+        found = [one if one.raised else replace(one, argument=outcome.argument) for one in found]
     others = [other for other in map(Outcome, _OTHERS) if not is_like(other, outcome)]
     return tuple(others[place] if is_like(one, outcome) else one for place, one in enumerate(found))
 

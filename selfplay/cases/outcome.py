@@ -1,7 +1,8 @@
 """What one call did, as data: the value or the exception, what it printed, and its arguments where it changed them.
 
 As text it is a line of JSON: {"v": tree} or {"x": [names], "m": message}, with "a" (an exception's arguments and attributes),
-"p" (printed) and "c" (the call's arguments afterwards) only where there is something to say. Trees are those of values.py.
+"p" (printed), "c" (the call's arguments afterwards) and "i" (the place of the argument that it returned) only where there is
+something to say. Trees are those of values.py.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ class Outcome:
     message: str = ""
     printed: str = ""
     changed: Tree | None = None
+    argument: int | None = None  # the place of the one that the call returned itself, and no copy of it
     details: Tree | None = None  # of an exception: a tuple of its arguments and a dictionary of its public attributes
 
 
@@ -41,6 +43,8 @@ def outcome_text(outcome: Outcome) -> str:
         said["p"] = outcome.printed
     if outcome.changed is not None:
         said["c"] = outcome.changed
+    if outcome.argument is not None:
+        said["i"] = outcome.argument
     return dump(said)
 
 
@@ -56,13 +60,15 @@ def outcome_of(text: str, *, nodes: int = MAX_NODES, size: int = MAX_BYTES) -> O
     if said is not None or len(objects) != 1:
         raise ValueError("an outcome is one JSON object")
     said = objects[0]
-    if set(said) - {"p", "c"} not in ({"v"}, {"x", "m"}, {"x", "m", "a"}):
+    if set(said) - {"p", "c", "i"} not in ({"v"}, {"x", "m"}, {"x", "m", "a"}):
         raise ValueError(f"an outcome has a value or an exception, not {json.dumps(sorted(said))[:100]}")
     checked(said.get("v"), said.get("c"), said.get("a"), nodes=nodes)
     raised, message, printed = said.get("x", []), said.get("m", ""), said.get("p", "")
     if type(message) is not str or type(printed) is not str or ("x" in said and not _are_names(raised)):
         raise ValueError("an outcome's exception, message or printed text is none")
-    return Outcome(said.get("v"), tuple(raised), message, printed, said.get("c"), said.get("a"))
+    if type(said.get("i", 0)) is not int or said.get("i", 0) < 0:
+        raise ValueError("an outcome's argument is no place")
+    return Outcome(said.get("v"), tuple(raised), message, printed, said.get("c"), said.get("i"), said.get("a"))
 
 
 def _are_names(names: object) -> bool:
@@ -74,7 +80,8 @@ def _are_names(names: object) -> bool:
 def is_like(outcome: Outcome, reference: Outcome) -> bool:
     """Whether an outcome counts as what the reference did.
 
-    Of an exception its classes count and what it holds but words; what the reference does not print or change, another may.
+    Of an exception its classes count and what it holds but words; what the reference does not print or change, another may;
+    and whether it is an argument that was returned, or another object, counts for nothing.
     """
     if outcome.raised != reference.raised or (not reference.raised and not alike(outcome.value, reference.value)):
         return False

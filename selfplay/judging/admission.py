@@ -268,9 +268,14 @@ class _Trial:
             return "weak", "it accepts what differs in one place from the right outcome, or most of what is near"
         own = {place for place, digit in enumerate(case.mark) if digit == "1"}
         calls = set(case.calls)
-        before = {key: places for key, places in self.refused.items() if calls.issuperset(key)}
+        several = len(calls) > 1  # what relates calls must ask a new one: n facts make n * n relations
+        before = {
+            key: places
+            for key, places in self.refused.items()
+            if calls.issuperset(key) or (several and not calls.isdisjoint(key))
+        }
         said = {call for key in before for call in key}
-        if said == calls and own <= set().union(*before.values()):
+        if said >= calls and own <= set().union(*before.values()):
             return "duplicate", "earlier cases on the same calls refuse all that it refuses"
         self.refused.setdefault(tuple(sorted(calls)), set()).update(own)
         return None

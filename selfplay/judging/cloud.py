@@ -11,12 +11,12 @@ import json
 from collections.abc import Sequence
 
 from selfplay.box.task import Box, Execution, Limits, Task
-from selfplay.judging.replay import NotLoaded, Stopped, Subject, Unusable
+from selfplay.judging.replay import Actor, NotLoaded, Stopped, Subject, Unusable
 from selfplay.judging.script import Interface, Script
 
 
-class CloudActor:
-    """Stands where an Actor would (replay.py)."""
+class CloudActor(Actor):
+    """An actor without a child of its own."""
 
     def __init__(self, box: Box, limits: Limits, subject: Subject, source: str) -> None:
         self.box, self.limits, self.subject, self.source = box, limits, subject, source
@@ -50,12 +50,6 @@ class CloudActor:
 
     def close(self) -> None:
         """Nothing is held."""
-
-    def __enter__(self) -> CloudActor:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def check_reach(script: Script) -> None:

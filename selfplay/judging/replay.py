@@ -37,6 +37,7 @@ from selfplay.judging.script import (
     Script,
     Story,
     frame_of,
+    interface_of,
     is_stateful,
 )
 
@@ -361,7 +362,10 @@ class Actor:
         said = self._said(None)
         if said[:1] != b"L":
             raise NotLoaded(_why(said[1:]))
-        return json.loads(said[1:])
+        try:
+            return interface_of(said[1:])
+        except Broken as error:
+            raise NotLoaded(f"what it has to offer cannot be read: {error}") from None
 
     def prepare(self, operations: Sequence[str]) -> None:
         """These will be asked, whatever the outcomes are; here each is performed when it is."""

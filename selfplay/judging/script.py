@@ -12,12 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from selfplay.cases.calls import call_text, normal_call, placed_call
 from selfplay.cases.case import Verdict
 from selfplay.cases.literal import SHOWN, literal
 from selfplay.cases.outcome import outcome_of
-from selfplay.cases.steps import Steps
-from selfplay.cases.values import checked, rebuild
+from selfplay.cases.values import checked, dump, parsed
 
 MAX_OPERATIONS = 2_000  # of one run of a text, for a command line
 MAX_TRAINING = 300  # the same of a model's text in training, which may hold 64 cases
@@ -114,13 +112,14 @@ class Story:
                 raise Broken("an event of no known kind")
 
     def ask(self, operation: str) -> None:
-        """Enters an operation that is to be performed. Raises Broken past the budgets of a text."""
+        """Enters an operation that is to be performed. Raises Broken past the budgets of a text, and for what is none."""
         self.operations.append(operation)
         self.asked += len(operation)
         if len(self.operations) > self.most:
             raise Broken(f"more than {self.most} calls of what is under test")
         if self.asked > MAX_ASKED:
             raise Broken(f"more than {MAX_ASKED >> 20} MiB of arguments")
+        _check_operation(operation)
 
     def source_of(self, site: str) -> str:
         """The assertion that stands at a site."""
@@ -139,6 +138,57 @@ def frame_of(body: bytes) -> dict[str, Any]:
     if not isinstance(told, dict):
         raise Broken("not an object")
     return told
+
+
+def interface_of(body: bytes) -> Interface:
+    """What a program says that it has to offer. Raises Broken."""
+    try:
+        told = json.loads(body)
+    except (ValueError, RecursionError):
+        raise Broken("not JSON") from None
+    if not isinstance(told, dict) or not all(map(_is_offer, told.values())):
+        raise Broken("no public names with their kinds")
+    return told
+
+
+def _is_offer(told: object) -> bool:
+    match told:
+        case ["function" | "constant"]:
+            return True
+        case ["error", [*bases]]:
+            return _are_texts(bases)
+        case ["class", [*bases], dict(members), [*operators]]:
+            return _are_texts([*bases, *members.values(), *operators])
+    return False
+
+
+def _are_texts(values: Sequence[object]) -> bool:
+    return all(type(one) is str for one in values)
+
+
+def _check_operation(text: str) -> None:
+    """Raises Broken for what is no operation (sandbox/proxy.py lists them): a test may ask anything, past its proxies."""
+    try:
+        tree = parsed(text)
+        match tree:
+            case ["call" | "new", str(), ["t", *_] as arguments, ["d", *_] as keywords]:
+                checked(arguments, keywords)
+            case ["cmethod", str(), str(), ["t", *_] as arguments, ["d", *_] as keywords]:
+                checked(arguments, keywords)
+            case ["method", ["h", *_] as instance, str(), ["t", *_] as arguments, ["d", *_] as keywords]:
+                checked(instance, arguments, keywords)
+            case ["set", ["h", *_] as instance, str(), value]:
+                checked(instance, value)
+            case ["get" | "del", ["h", *_] as instance, str()]:
+                checked(instance)
+            case ["cget", str(), str()] | ["const", str()]:
+                pass
+            case _:
+                raise ValueError("of no known kind")
+        if dump(tree) != text:
+            raise ValueError("not as it is written")
+    except ValueError as error:
+        raise Broken(f"it asks what is no operation: {error}") from None
 
 
 def _are_numbers(rests: Sequence[object], count: int) -> bool:
@@ -201,16 +251,3 @@ def outcome_said(outcome: str) -> str:
     if found.raised:
         return f"raised {found.raised[0]}" + (f": {found.message[:SHOWN]}" if found.message else "")
     return f"returned {literal(found.value, SHOWN)}"
-
-
-def call_name(operation: str, place: str, entry_point: str, signature: str) -> str:
-    """How a call is named where sameness is asked: a call of the entry point as literal cases name it."""
-    kind, *parts = json.loads(operation)
-    if kind != "call" or parts[0] != entry_point:
-        return place
-    try:
-        Steps().weigh(checked(["l", *parts[1:]]), build=True)
-        name = normal_call(call_text(rebuild(parts[1]), rebuild(parts[2])), signature)
-    except (ValueError, TypeError):  # what is no data, or takes too long to build
-        return place
-    return name if place == operation else placed_call(name, place)

@@ -25,6 +25,10 @@ from selfplay.judging.script import END, Script, Shown, Site, Story, Told, outco
 Found = tuple[Case, Refusal | None]
 Demanded = Callable[[Sequence[str]], bool]
 NO_PASS = "a skipped test and an expected failure are no pass"
+NO_CROSSING = (
+    "it needs what does not cross between a test and a program: a private name, a function as an argument, a subclass"
+)
+_CROSSING = "CannotCross"  # of sandbox/proxy.py
 KEPT = 256  # scripts
 _SHOWN = 200  # characters of a text that stand for it where it is refused
 
@@ -100,8 +104,7 @@ class Texts:
             story = self._replay.alone(subject, text, source)
             for name, test, shown, said in _sites(story) if story else ():
                 case = Case(shown, said or test, "", "runs", name, text=text)
-                skipped = story and story.tests.get(test, Told("", "")).outcome == "skipped"
-                found.setdefault(name, (case, Refusal(shown, test, "skipped", NO_PASS) if skipped else None))
+                found.setdefault(name, (case, _flaw_alone(case, test, story) if story else None))
         return list(found.values())
 
     def verdicts(self, subject: Subject, text: str, source: str, why: str = "", secret: bool = False) -> Performance:
@@ -170,8 +173,7 @@ def _sites(story: Story) -> Iterator[tuple[str, str, str, str]]:
 
 def _cases(desk: Desk, script: Script, subject: Subject, signature: str, demanded: Demanded | None) -> Iterator[Found]:
     story = script.story
-    placed = list(zip(story.operations, places(story.operations, script.stateful), strict=True))
-    calls = desk.named(placed, subject.entry_point, signature)
+    calls = desk.named(list(zip(story.operations, story.outcomes, strict=True)), subject.entry_point, signature)
     odd = {
         number
         for number, outcome in enumerate(story.outcomes)
@@ -197,6 +199,15 @@ def _cases(desk: Desk, script: Script, subject: Subject, signature: str, demande
         if flaw is None and not outside.isdisjoint(rests):
             flaw = Refusal(case.name, case.source, "domain", "the arguments are not ones that the problem allows")
         yield (case, flaw) if flaw else (replace(case, mark=script.marks.get(name, "")), None)
+
+
+def _flaw_alone(case: Case, test: str, story: Story) -> Refusal | None:
+    """Why a site does not count where there is no reference."""
+    told = story.tests.get(test, Told("", ""))
+    if told.outcome == "skipped":
+        return Refusal(case.name, test, "skipped", NO_PASS)
+    why = told.why if case.expected.endswith(f":{END}") else story.sites[case.expected].why
+    return Refusal(case.name, case.source, "unreadable", NO_CROSSING) if _CROSSING in why else None
 
 
 def _flaw(case: Case, site: Site, told: Told, is_unstable: bool) -> Refusal | None:

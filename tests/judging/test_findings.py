@@ -16,6 +16,7 @@ from selfplay.cases.case import Case
 from selfplay.cases.read import MAX_CASES, read_cases
 from selfplay.cases.values import encode
 from selfplay.judging.clerk import shared_desk
+from selfplay.judging.execute import execute_tests
 from selfplay.judging.judge import Judge
 from selfplay.judging.script import Broken, Story
 from tests.judging.court import asks, reasons, rows, settled
@@ -277,6 +278,13 @@ def test_facts_that_are_known_make_no_further_cases_through_relations(judge: Jud
     assert set(reasons(turn)[5:]) <= {"duplicate", "weak"}
 
 
+def test_relations_between_a_few_calls_are_not_more_cases_than_calls(judge: Judge) -> None:
+    pairs = [(a, b) for a in range(1, 6) for b in range(a + 1, 6)]
+    relations = "\n".join(f"assert (f({a}), f({b})) == ({a}, {b})" for a, b in pairs)
+    [turn] = settled(judge, asks(NUMBER), f"{relations}\nassert f(1) == 1")
+    assert sorted(reasons(turn)) == [""] * 5 + ["duplicate"] * 6
+
+
 def test_many_large_comparisons_fail_no_right_program_and_cost_little() -> None:
     large = set(range(480))
     cases = [Case(f"t{n}", "", f'["l",{n}]', "==", encode(large)) for n in range(60)]
@@ -317,9 +325,9 @@ def test_what_a_child_says_of_tests_takes_no_memory_of_the_host() -> None:
 def test_all_arguments_of_a_text_have_one_budget() -> None:
     story = Story()
     for _ in range(4):
-        story.ask("x" * (1 << 20))
+        story.ask(f'["const","{"x" * ((1 << 20) - 12)}"]')
     with pytest.raises(Broken, match="4 MiB"):
-        story.ask("x")
+        story.ask('["const","x"]')
 
 
 def test_a_test_that_never_ends_before_a_program_takes_nothing_from_the_others(judge: Judge) -> None:
@@ -355,3 +363,142 @@ def test_what_a_program_imports_is_no_mark(judge: Judge) -> None:
     [turn] = settled(judge, problem, text)
     assert turn.admitted
     assert set(rows(judge, problem, turn.admitted, right)) == {("passed",) * len(turn.admitted)}
+
+
+FORGED = {
+    "no JSON": '"xyz"',
+    "nested": '"[" * 100_000',
+    "nested arguments": '\'["call","f",["t",\' + "[" * 50_000 + "]" * 50_000 + \'],["d"]]\'',
+    "no text of ours": '\'["call","f",["t","\\ud800"],["d"]]\'',
+    "of no known kind": '"[]"',
+    "one that programs do not look at": '\'["call","f",["t",["s",1,2]],["t"],["d"]]\'',
+    "no value": '\'["call","f",["t",["zz"]],["d"]]\'',
+    "in another spelling": '\'["call", "f",["t",1],["d"]]\'',
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_a_test_that_asks_what_is_no_operation_is_refused(judge: Judge, name: str) -> None:
+    text = f"def test_a():\n    x = f(3)\n    __sites__.ask({FORGED[name]})\n    assert x == 3\n"
+    [turn] = settled(judge, asks(NUMBER), text)
+    assert reasons(turn) == ["budget"]
+
+
+OFFERS = ["xx", "[" * 100_000, "[1]", '{"f":3}', '{"f":[]}', '{"E":["error",3]}', '{"\\ud800":["error",["\\ud801"]]}']
+
+
+@pytest.mark.parametrize("offer", OFFERS)
+def test_a_program_that_forges_what_it_has_to_offer_fails(judge: Judge, offer: str) -> None:
+    problem = asks(NUMBER)
+    [turn] = settled(judge, problem, "def test_a():\n    x = f(3)\n    assert x == 3\n")
+    program = f"""
+import sys
+frame = sys._getframe()
+while "report" not in frame.f_locals:
+    frame = frame.f_back
+frame.f_locals["report"](b"L", {offer.encode()!r})
+def f(x):
+    return x
+"""
+    [row] = rows(judge, problem, turn.admitted, program)
+    assert row != ("passed",)
+
+
+REMEMBERING = {
+    "a table": "SQUARES = {1: 1}\ndef f(x):\n    return SQUARES.get(x, x * x)\n",
+    "a cache": "from functools import lru_cache\n@lru_cache(None)\ndef f(x):\n    return x * x\n",
+}
+
+
+@pytest.mark.parametrize("name", REMEMBERING)
+def test_one_fact_of_a_reference_that_may_remember_is_paid_once(judge: Judge, name: str) -> None:
+    text = "\n".join(f"def test_{n}():\n    x = f(3)\n    assert x == 9" for n in range(4))
+    turns = settled(judge, asks(REMEMBERING[name]), f"assert f(3) == 9\n{text}", text)
+    assert [sorted(reasons(turn)) for turn in turns] == [["", *["duplicate"] * 4], ["", *["duplicate"] * 3]]
+    assert len({case.identity for turn in turns for case in turn.admitted}) == 1
+
+
+def test_what_hangs_on_earlier_calls_is_a_fact_of_its_own(judge: Judge) -> None:
+    reference = "seen = []\ndef f(x):\n    seen.append(x)\n    return len(seen)\n"
+    text = "def test_a():\n" + "".join(f"    x = f(3)\n    assert x == {n}\n" for n in range(1, 4))
+    [turn] = settled(judge, asks(reference), text)
+    assert reasons(turn) == [""] * 3
+
+
+STACK = """
+class Stack:
+    def __init__(self):
+        self.items = []
+    def push(self, x):
+        self.items.append(x)
+    def pop(self):
+        return self.items.pop()
+"""
+
+
+def test_one_fact_of_a_class_is_paid_once(judge: Judge) -> None:
+    body = "    s = Stack()\n    s.push(1)\n    s.push(2)\n    assert s.pop() == 2\n"
+    padded = body.replace("    s.push(2)", "    t = Stack()\n    t.push(7)\n    s.items\n    s.push(2)")
+    text = f"def test_a():\n{body}def test_b():\n{body}def test_c():\n{padded}def test_d():\n{body}    assert s.pop() == 1\n"
+    [turn] = settled(judge, asks(STACK, "A Stack with push and pop.", "class Stack:"), text)
+    assert sorted(reasons(turn)) == ["", "", *["duplicate"] * 3]
+
+
+HOLDS_BESIDE_PYTEST = {
+    "the list that was sorted in place is the one that comes back": Row(
+        "def f(xs):\n    xs.sort()\n    return xs\n",
+        "def test_a():\n    xs, ys = [2, 1], [3, 1]\n    assert f(xs) is xs\n    f(ys).append(9)\n    assert ys == [1, 3, 9]\n",
+        wrong=("def f(xs):\n    return xs\n",),
+        counts=2,
+    ),
+    "exceptions of the standard library are what a test imports": Row(
+        "import json\nfrom decimal import Decimal\ndef f(s):\n    return Decimal(json.loads(s))\n",
+        "import json, decimal, pytest\ndef test_a():\n    with pytest.raises(json.JSONDecodeError): f('{')\n"
+        "    with pytest.raises(decimal.InvalidOperation): f('\"x\"')\n",
+        wrong=("def f(s):\n    raise ValueError(s)\n",),
+        counts=2,
+    ),
+    "an iterator that goes on is handed over as far as it is read": Row(
+        "def f(xs):\n    for x in xs:\n        yield 2 * x\n",
+        "from itertools import count, islice\ndef test_a():\n    assert list(islice(f(count(1)), 3)) == [2, 4, 6]\n",
+        wrong=("def f(xs):\n    for x in xs:\n        yield x\n",),
+    ),
+    "a copy of an instance lives by itself": Row(
+        STACK + "def f():\n    return Stack()\n",
+        "import copy\ndef test_a():\n    s = f()\n    t = copy.deepcopy(s)\n    t.push(1)\n"
+        "    assert (s.items, t.items) == ([], [1])\n",
+        wrong=(STACK.replace("append(x)", "append(0)") + "def f():\n    return Stack()\n",),
+    ),
+    "a named tuple is an instance of its class": Row(
+        "from collections import namedtuple\nPoint = namedtuple('Point', 'x y')\ndef f(x):\n    return Point(x, 0)\n",
+        "from solution import Point\ndef test_a():\n    assert isinstance(f(1), Point)\n",
+        wrong=("def f(x):\n    return (x, 0)\n",),
+    ),
+    "whether an instance has a hash is the program's own": Row(
+        "class f:\n    def __init__(self, x): self.x = x\n    def __eq__(self, other): return self.x == other.x\n",
+        "import pytest\ndef test_a():\n    with pytest.raises(TypeError): hash(f(1))\n",
+        wrong=("class f:\n    def __init__(self, x): self.x = x\n",),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOLDS_BESIDE_PYTEST)
+def test_what_holds_under_pytest(judge: Judge, name: str) -> None:
+    row = HOLDS_BESIDE_PYTEST[name]
+    problem = asks(row.reference, "It gives a Point or a Stack.")
+    [turn] = settled(judge, problem, row.text, trust=True)
+    assert reasons(turn) == [""] * row.counts
+    assert rows(judge, problem, turn.admitted, row.reference) == [("passed",) * row.counts]
+    assert all("passed" not in found[-1:] for found in rows(judge, problem, turn.admitted, *row.wrong))
+
+
+CANNOT = ("s = Stack()\n    s._x = 1", "class More(Stack): pass\n    s = More()", "s = Stack()\n    s.push(print)")
+
+
+@pytest.mark.parametrize("statement", CANNOT)
+def test_what_cannot_cross_is_no_failure_of_a_program_without_a_reference(statement: str) -> None:
+    text = f"from solution import Stack\ndef test_a():\n    {statement}\n    assert s\n"
+    text += "def test_b():\n    assert Stack().items == []\n"
+    found = execute_tests(STACK, text, "Stack")
+    assert (found.total, found.passed, found.unreadable) == (1, 1, 1)
+    assert "does not cross" in found.details[-1].reason

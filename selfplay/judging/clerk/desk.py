@@ -134,9 +134,9 @@ class Desk:
         return self._answer("", "entry_point", source, text)
 
     def named(self, operations: Sequence[tuple[str, str]], entry_point: str, signature: str) -> list[Called]:
-        """For each operation of a text, given with its place, how it is named where sameness is asked, and whether its
-        arguments fit the signature's annotations; its place, and no, where that takes too long."""
-        refused = [(place, False) for _, place in operations]
+        """For each operation of a text, given with its outcome, how it is named where sameness is asked, and whether its
+        arguments fit the signature's annotations; itself, and no, where that takes too long."""
+        refused = [(operation, False) for operation, _ in operations]
         return self._answer(refused, "named", tuple(operations), entry_point, signature)
 
     def alike(self, outcome: str, reference: str) -> bool:

@@ -24,7 +24,7 @@ from selfplay.game.problems import Problem
 from selfplay.judging.admission import admit, screen
 from selfplay.judging.domain import fits_annotations
 from selfplay.judging.entry import called_entry_point, called_functions
-from selfplay.judging.script import call_name
+from selfplay.judging.naming import call_name, call_names
 from selfplay.judging.state import keeps_state
 from selfplay.judging.turns import read_suite
 
@@ -53,8 +53,8 @@ def _row(cases: Sequence[Case], ran: Ran) -> Row:
 
 
 def named(operations: Sequence[tuple[str, str]], entry_point: str, signature: str) -> list[Called]:
-    """For each operation of a text, given with its place, its name, and whether its arguments fit the annotations."""
-    names = [call_name(operation, place, entry_point, signature) for operation, place in operations]
+    """For each operation of a text, given with its outcome, its name, and whether its arguments fit the annotations."""
+    names = call_names(operations, entry_point, signature)
     return [(name, not is_call(name) or fits_annotations(signature, *call_of(bare_call(name)))) for name in names]
 
 
@@ -71,7 +71,7 @@ def near(outcome: str, seed: str, operation: str, entry_point: str, signature: s
     right = outcome_of(outcome)
     if type(right.value) is list and right.value[0] == "h":
         return (outcome,) * NEAR
-    seed = f"{seed}:{call_name(operation, operation, entry_point, signature)}"
+    seed = f"{seed}:{call_name(operation, entry_point, signature)}"
     return tuple(outcome_text(other) for other in near_outcomes(right, seed))
 
 
