@@ -23,7 +23,6 @@ from selfplay.learning.shapes import ModelShape, ShapeUnknown, from_config, know
 from selfplay.learning.thoughts import may_think
 
 Backend = str  # transformers, unsloth or a reference
-SamplerName = Literal["auto", "small", "own", "generate"]
 DType = Literal["float32", "bfloat16", "float16"]
 
 ROWS, PREFILL = 128, 8192
@@ -53,7 +52,7 @@ class Choice:
     was `auto`."""
 
     backend: Backend
-    sampler: SamplerName
+    sampler: str
     four_bit: bool
     dtype: DType
     checkpointing: bool

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from contextlib import suppress
+from dataclasses import replace
 from functools import partialmethod
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,16 @@ from typing import Any
 import pytest
 import torch
 
+from selfplay import plugins
 from selfplay.game.episode import ROLES, Role
 from selfplay.game.players import Sampling
 from selfplay.learning.policy import Policy, PolicySettings, hf, open_policy, swap
 from selfplay.learning.policy.errors import PolicyError
+from selfplay.learning.policy.opening import open_sampler, open_trainer
 from selfplay.learning.policy.protocol import Rows
 from selfplay.learning.policy.settings import EMBEDDED
 from selfplay.run.adapters import Base, base_of
+from tests.learning.bigram import BigramTrainer
 from tests.learning.conftest import build_model, make_policy, request, rows, stir, trainer
 
 IDS = torch.tensor([[5, 9, 17, 30, 11]])
@@ -253,3 +257,42 @@ def test_a_cuda_policy_learns_one_role_and_leaves_the_other(tokenizer: Any) -> N
     assert policy.trainer.digest("generator") != before["generator"]
     assert policy.trainer.digest("discriminator") == before["discriminator"]
     assert len(policy.complete([request((5, 9, 17))], Sampling(1.0, 4))[0].ids) <= 4
+
+
+# ---- of one's own, by reference ----
+
+
+def own_sampler(trainer: Any, ends: frozenset[int], seed: int) -> Any:
+    return open_sampler(trainer, ends, seed)
+
+
+def own_trainer(source: Any, settings: PolicySettings, seed: int, device: str) -> Any:
+    return open_trainer(source, replace(settings, backend="transformers"), seed, device)
+
+
+def no_sampler(*arguments: Any) -> Any:
+    return object()
+
+
+def foreign_trainer(*arguments: Any) -> Any:
+    return BigramTrainer()
+
+
+def test_a_sampler_and_a_trainer_of_ones_own_play_and_learn_as_ours_do(model_folder: Path) -> None:
+    own = PolicySettings(sampler=plugins.reference(own_sampler), backend=plugins.reference(own_trainer))
+    asked = [request((5, 9, 17), branch=branch) for branch in range(3)]
+    mine, ours = (open_policy(model_folder, settings, 3) for settings in (own, PolicySettings()))
+    assert mine.complete(asked, Sampling(1.0, 8)) == ours.complete(asked, Sampling(1.0, 8))
+    assert mine.trainer.digest("generator") == ours.trainer.digest("generator")
+
+
+def test_a_sampler_that_is_none_is_refused_with_what_it_lacks(model_folder: Path) -> None:
+    settings = PolicySettings(sampler=plugins.reference(no_sampler))
+    with pytest.raises(PolicyError, match="no_sampler made object, which lacks complete, changed, forget"):
+        open_policy(model_folder, settings)
+
+
+def test_a_trainer_that_is_not_ours_needs_a_sampler_of_its_own(model_folder: Path) -> None:
+    settings = PolicySettings(backend=plugins.reference(foreign_trainer))
+    with pytest.raises(PolicyError, match="made BigramTrainer: give a --sampler of your own too"):
+        open_policy(model_folder, settings)

@@ -84,7 +84,7 @@ def open_sampler(trainer: PeftTrainer, ends: frozenset[int], seed: int = 0, told
     """
     settings, wanted = trainer.settings, trainer.settings.sampler
     why = "asked for"
-    if wanted == "auto":
+    if wanted == "auto" or plugins.is_reference(wanted):  # your own may be made of ours
         wanted = "small" if trainer.small else trainer.sampler
         why = "a small Qwen2 model in fp32 on a CPU" if trainer.small else "what suits the backend"
     told.about(sampler=f"{wanted}: {why}")

@@ -32,7 +32,7 @@ class PolicySettings:
     discriminator_learning_rate: float | None = None
     weight_decay: float = 0.0
     backend: str = "transformers"
-    sampler: Literal["auto", "small", "own", "generate"] = "auto"
+    sampler: str = "auto"
     four_bit: bool | None = None
     dtype: Literal["float32", "bfloat16", "float16"] | None = None
     context: int | None = None
