@@ -102,7 +102,7 @@ def written(folder: Path, count: int = 3, problem: str = "p", code: str = "a", *
     match = replace(match, problem=replace(match.problem, id=problem))
     steps = [replace(match, step=replace(match.step, index=index)) for index in range(count)]
     for _, each in trained(steps, **knobs):
-        record.step({"step": each.step.index, "groups/generator": 1, "groups/discriminator": 1})
+        record.step({"kind": "step", "step": each.step.index, "groups/generator": 1, "groups/discriminator": 1})
         record.episodes([to_json(each)])
     return folder / "made"
 

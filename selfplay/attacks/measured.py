@@ -60,7 +60,7 @@ def open_box(sandbox: str) -> Box:
         from selfplay.box.local import LocalBox
 
         return LocalBox(jail=False)
-    from selfplay.box.opening import open_box as open_configured
+    from selfplay.box.kinds import open_box as open_configured
     from selfplay.config import configure
 
     return open_configured(configure({"sandbox": sandbox, "output_dir": "redteam", "sandbox_workers": 1}))

@@ -1,6 +1,6 @@
 """The exchange of orders and answers with the zygotes of a local box, in one loop of the calling thread.
 
-What a child leaves undone (it crashed, hung, flooded) goes into a new order without the case that did it (progress.py). A
+What a child leaves undone (it crashed, hung, flooded) goes into a new order without the case that did it (orders.py). A
 zygote that dies is replaced and its order is tried once more; after that the program's remaining cases are
 `infra_error`, never raised. What is held in memory is what is in flight: the answers of at most two programs a worker.
 """
@@ -17,7 +17,7 @@ from collections.abc import Callable, Generator, Sequence
 from typing import TypeAlias
 
 from selfplay.box.accounts import Ending
-from selfplay.box.progress import Order, Progress
+from selfplay.box.orders import Order, RunningTask
 from selfplay.box.task import Execution, Task
 from selfplay.box.wire import frames
 from selfplay.box.zygotes import BoxUnavailable, Zygote
@@ -35,11 +35,11 @@ class Exchange:
     def __init__(self, slots: list[list[Zygote]], tasks: Sequence[Task], start: Start) -> None:
         self.slots, self.start = slots, start
         self.waiting: deque[Order] = deque()
-        self.done: deque[Progress] = deque()  # what waits to be told
+        self.done: deque[RunningTask] = deque()  # what waits to be told
         self.selector = selectors.DefaultSelector()
         self.active: set[Zygote] = set()
-        for progress in itertools.starmap(Progress, enumerate(tasks)):
-            self._go_on(progress)
+        for running in itertools.starmap(RunningTask, enumerate(tasks)):
+            self._go_on(running)
         self.waiting.reverse()  # each was put in front
 
     def stream(self) -> Generator[tuple[int, tuple[Execution, ...]]]:
@@ -61,9 +61,9 @@ class Exchange:
     def _tell(self) -> Generator[tuple[int, tuple[Execution, ...]]]:
         """What is done. The time that it takes whoever asked is no zygote's silence."""
         while self.done:
-            progress = self.done.popleft()
+            running = self.done.popleft()
             before = time.monotonic()
-            yield progress.index, progress.executions
+            yield running.index, running.executions
             for zygote in self.active:
                 zygote.deadline += time.monotonic() - before
 
@@ -83,8 +83,8 @@ class Exchange:
         try:
             zygote = self._zygote(slot, order.task.imports)
         except (BoxUnavailable, OSError):
-            order.progress.give_up()
-            self._go_on(order.progress)
+            order.running.give_up()
+            self._go_on(order.running)
             return
         zygote.outgoing.append(memoryview(order.pack()))
         if not zygote.orders:
@@ -179,8 +179,8 @@ class Exchange:
         elif kind == b"E":
             ending = Ending.of(body)
             zygote.orders.popleft()
-            order.progress.settle(order, ending)
-            self._go_on(order.progress)
+            order.running.settle(order, ending)
+            self._go_on(order.running)
         elif kind == b"F":
             zygote.orders.popleft()
             self._again(order)
@@ -199,14 +199,14 @@ class Exchange:
 
     def _again(self, order: Order) -> None:
         order.forget()
-        if order.progress.fail():
+        if order.running.fail():
             self.waiting.appendleft(order)
         else:
-            self._go_on(order.progress)
+            self._go_on(order.running)
 
-    def _go_on(self, progress: Progress) -> None:
+    def _go_on(self, running: RunningTask) -> None:
         """The task's next order; none where all of its cases are known."""
-        if progress.done:
-            self.done.append(progress)
+        if running.done:
+            self.done.append(running)
         else:
-            self.waiting.appendleft(progress.next_order())
+            self.waiting.appendleft(running.next_order())

@@ -16,8 +16,8 @@ import tempfile
 from collections import deque
 from collections.abc import Sequence
 
+from selfplay.box.orders import Order
 from selfplay.box.packages import locate
-from selfplay.box.progress import Order
 from selfplay.box.wire import FRAME
 from selfplay.errors import SelfplayError
 from selfplay.resources import resource

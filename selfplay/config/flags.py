@@ -11,7 +11,7 @@ from selfplay.config.knobs import hints
 from selfplay.config.layers import PRESETS, Config, configure, defaults, given_values, two_models, unknown
 from selfplay.config.values import ConfigError, shape
 
-Own = Mapping[str, str | Mapping[str, Any]]
+CommandFlags = Mapping[str, str | Mapping[str, Any]]
 ALIASES = {"sandbox_min_tier": ("--sandbox.min-tier",)}  # other spellings that a key's flag may have
 
 
@@ -46,19 +46,7 @@ def from_flags(
 
     `keys`: those that the command takes; None: all.
     """
-    return parse(argv, prog, about, keys)[0]
-
-
-def parse(
-    argv: Sequence[str],
-    prog: str,
-    about: str | None = None,
-    keys: Collection[str] | None = None,
-    own: Mapping[str, str] | None = None,
-) -> tuple[Config, dict[str, str]]:
-    """The same, with the values of the command's own flags: `own` maps their names to their help."""
-    given, mine = words(argv, prog, about, keys, own)
-    return configure(given), mine
+    return configure(words(argv, prog, about, keys)[0])
 
 
 def words(
@@ -66,19 +54,19 @@ def words(
     prog: str,
     about: str | None = None,
     keys: Collection[str] | None = None,
-    own: Own | None = None,
+    extra: CommandFlags | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What a command line says and no more: the keys that it or its --config file gives, and the values of `own` flags.
+    """What a command line says and no more: the keys that it or its --config file gives, and the values of its own flags.
 
-    `own` maps a command's own flags to their help, or to the options of argparse; a name in capitals is positional.
+    `extra` maps a command's own flags to their help, or to the options of argparse; a name in capitals is positional.
     """
-    own = own or {}
-    parser = _parser(prog, about, hints() if keys is None else keys, own)
+    extra = extra or {}
+    parser = _parser(prog, about, hints() if keys is None else keys, extra)
     known, rest = parser.parse_known_args([_dashed(word) for word in argv])
     if rest:
-        raise _strangers(rest, prog, [*own, *(hints() if keys is None else keys)])
+        raise _strangers(rest, prog, [*extra, *(hints() if keys is None else keys)])
     given = vars(known)
-    mine = {_key(name): given.pop(_key(name)) for name in own if _key(name) in given}
+    mine = {_key(name): given.pop(_key(name)) for name in extra if _key(name) in given}
     file = given.pop("config", None)
     return given_values(given, file), mine
 
@@ -105,11 +93,11 @@ def _flag(name: str, value: Any) -> str:
     return f"--{flag}={','.join(map(str, value)) if isinstance(value, tuple) else value}"
 
 
-def _parser(prog: str, about: str | None, keys: Collection[str], own: Own) -> _Parser:
-    positional = "".join(f" [{name}]" for name in own if name.isupper())
+def _parser(prog: str, about: str | None, keys: Collection[str], extra: CommandFlags) -> _Parser:
+    positional = "".join(f" [{name}]" for name in extra if name.isupper())
     usage = f"{prog}{positional} [--config FILE] [--KEY VALUE ...]"
     parser = _Parser(prog, usage, about, allow_abbrev=False, argument_default=argparse.SUPPRESS)
-    for name, said in own.items():
+    for name, said in extra.items():
         options: dict[str, Any] = {"help": said, "metavar": "NAME"} if isinstance(said, str) else dict(said)
         if name.isupper():
             parser.add_argument(name.lower(), nargs="?", **options)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from selfplay.box.opening import open_box
+from selfplay.box.kinds import open_box
 from selfplay.box.task import Limits
 from selfplay.box.tiers import TierTooLow, require_tier
 from selfplay.config import Config

@@ -1,6 +1,6 @@
 """What the notebook needs besides the commands: a folder that outlives its machine, a preset for what was found, going on.
 
-    folder = notebook.kept("selfplay/run-1")                  on the mounted Drive in Colab, here elsewhere
+    folder = notebook.lasting_folder("selfplay/run-1")                  on the mounted Drive in Colab, here elsewhere
     selfplay.train(**notebook.settings(folder, preset))       a new run, or the rest of the one that broke off
 
 Left out: widgets; a notebook's form fields and the plain output of a run are enough.
@@ -20,7 +20,7 @@ from selfplay.run.folder import CONFIG
 DRIVE = Path("/content/drive")
 
 
-def kept(folder: str) -> Path:
+def lasting_folder(folder: str) -> Path:
     """`folder` on the user's Drive where this is Colab, which asks for it to be mounted; under the current folder elsewhere."""
     if not _on_colab():
         return Path(folder)

@@ -8,7 +8,7 @@ import pytest
 
 from selfplay.box.accounts import Account, Accounts, Ending
 from selfplay.box.local import LocalBox
-from selfplay.box.progress import Progress
+from selfplay.box.orders import RunningTask
 from selfplay.box.task import Execution, Limits, Task
 
 BURN = """
@@ -79,16 +79,16 @@ def test_seconds_that_no_report_tells_are_charged_to_the_last_case() -> None:
 
 @pytest.mark.parametrize(("reason", "status"), [(_TOTAL, "timeout"), (_FULL, "raised")])
 def test_a_case_cut_short_by_a_total_of_several_runs_again_among_its_owner_s(reason: int, status: str) -> None:
-    progress = Progress(0, Task("", "f", ("a", "b", "c"), limits=QUICK, owners=((0,), (1,), (0,))))
-    first = progress.next_order()
+    running = RunningTask(0, Task("", "f", ("a", "b", "c"), limits=QUICK, owners=((0,), (1,), (0,))))
+    first = running.next_order()
     first.reports = [b"L"]
-    progress.settle(first, Ending(reason, 9, 1, 0.0, 0.0))
-    again = progress.next_order()
+    running.settle(first, Ending(reason, 9, 1, 0.0, 0.0))
+    again = running.next_order()
     assert again.cases == [0]
     again.reports = [b"L"]
-    progress.settle(again, Ending(reason, 9, 1, 0.0, 0.0))
-    assert progress.next_order().cases == [1]
-    assert [one and one.status for one in progress.known] == [status, None, None]
+    running.settle(again, Ending(reason, 9, 1, 0.0, 0.0))
+    assert running.next_order().cases == [1]
+    assert [one and one.status for one in running.known] == [status, None, None]
 
 
 def test_every_byte_of_a_report_is_charged(box: LocalBox) -> None:

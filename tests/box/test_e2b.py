@@ -26,8 +26,8 @@ from e2b_server import Action, E2BServer
 
 from selfplay.box.e2b import E2BBox, E2BSettings, SplitBox, machine, open_split
 from selfplay.box.e2b.machine import Fault, calling, read_answers
+from selfplay.box.kinds import open_box as open_box_of
 from selfplay.box.local import LocalBox
-from selfplay.box.opening import open_box as open_box_of
 from selfplay.box.task import Execution, Limits, Task
 from selfplay.box.tiers import Tier
 from selfplay.box.wire import INFRA

@@ -9,7 +9,7 @@ import pytest
 
 from selfplay.box.accounts import Ending
 from selfplay.box.local import LocalBox
-from selfplay.box.progress import LONGEST, ORDER_SIZE, Order, Progress
+from selfplay.box.orders import LONGEST, ORDER_SIZE, Order, RunningTask
 from selfplay.box.task import Execution, Limits, Task
 from selfplay.box.wire import conclude
 
@@ -132,7 +132,7 @@ def test_what_a_program_prints_counts_as_its_answers(box: LocalBox) -> None:
 @pytest.mark.parametrize("kind", [b"X" + bytes(16), b"N"])
 @pytest.mark.parametrize("names", [["n"] * 5000, ["n" * 9000, "m"], ["n" * 100] * 10**5])
 def test_forged_names_of_exceptions_are_cut(kind: bytes, names: list[str]) -> None:
-    order = Order(Progress(0, Task("", "f", (NOTHING,))), [0])
+    order = Order(RunningTask(0, Task("", "f", (NOTHING,))), [0])
     told = names if kind != b"N" else [names, "why"]
     order.reports = [b"L"] * (kind != b"N") + [kind + json.dumps(told).encode()]
     [execution] = conclude(order.task, 1, order.reports, b"", Ending(0, 0, 2, 0.0, 0.0), order.calls)
@@ -141,9 +141,9 @@ def test_forged_names_of_exceptions_are_cut(kind: bytes, names: list[str]) -> No
 
 
 def test_a_program_that_cannot_be_loaded_is_loaded_once() -> None:
-    progress = Progress(0, Task("def f(", "f", ("x" * ORDER_SIZE,) * 3))
-    progress.settle(progress.next_order(), Ending(0, 0, 1, 0.0, 0.0))
-    assert statuses(progress.executions) == ["not_collected"] * 3
+    running = RunningTask(0, Task("def f(", "f", ("x" * ORDER_SIZE,) * 3))
+    running.settle(running.next_order(), Ending(0, 0, 1, 0.0, 0.0))
+    assert statuses(running.executions) == ["not_collected"] * 3
 
 
 # ---- orders ----
@@ -151,9 +151,9 @@ def test_a_program_that_cannot_be_loaded_is_loaded_once() -> None:
 
 def test_orders_are_cut_by_the_bytes_of_their_inputs() -> None:
     text = "x" * (ORDER_SIZE // 3)
-    progress = Progress(0, Task("", "f", (text,) * 7 + ("",)))
-    assert progress.next_order().cases == [0, 1, 2]
-    one = Progress(0, Task("", "f", ("x" * (ORDER_SIZE + 1), "")))
+    running = RunningTask(0, Task("", "f", (text,) * 7 + ("",)))
+    assert running.next_order().cases == [0, 1, 2]
+    one = RunningTask(0, Task("", "f", ("x" * (ORDER_SIZE + 1), "")))
     assert one.next_order().cases == [0]
 
 

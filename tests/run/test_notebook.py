@@ -12,7 +12,7 @@ from selfplay.run import checkpoints, notebook
 
 
 def test_elsewhere_than_in_colab_the_folder_is_the_one_named() -> None:
-    assert notebook.kept("runs/a") == Path("runs/a")
+    assert notebook.lasting_folder("runs/a") == Path("runs/a")
 
 
 def test_in_colab_the_folder_lies_on_the_mounted_drive(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -21,7 +21,7 @@ def test_in_colab_the_folder_lies_on_the_mounted_drive(monkeypatch: pytest.Monke
     monkeypatch.setattr(drive, "mount", mounted.append, raising=False)
     monkeypatch.setitem(sys.modules, "google.colab.drive", drive)
     monkeypatch.setattr(notebook, "_on_colab", lambda: True)
-    assert notebook.kept("runs/a") == Path("/content/drive/MyDrive/runs/a")
+    assert notebook.lasting_folder("runs/a") == Path("/content/drive/MyDrive/runs/a")
     assert mounted == ["/content/drive"]
 
 

@@ -25,7 +25,7 @@ MATCHES = [match for _, match in trained([group({"a": ("passed", "passed"), "b":
 def run(tmp_path: Path) -> Path:
     """The folder of a run of one step."""
     folder = RunFolder(configure({"output_dir": str(tmp_path / "run")}))
-    folder.step({"step": 0, "groups": 2, "groups/generator": 1, "groups/discriminator": 1})
+    folder.step({"kind": "step", "step": 0, "groups": 2, "groups/generator": 1, "groups/discriminator": 1})
     folder.episodes([to_json(match) for match in MATCHES])
     return tmp_path / "run"
 

@@ -22,9 +22,9 @@ from selfplay.match.show import sample_text
 from selfplay.printing import printable
 from selfplay.run.folder import CONFIG
 from selfplay.run.progress import FIGURES
+from selfplay.run.reading import RunRecord, ledger_of
 from selfplay.run.report.curves import held_out
 from selfplay.run.report.page import before_after
-from selfplay.run.report.reading import RunRecord, ledger_of
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi

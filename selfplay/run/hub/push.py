@@ -25,7 +25,7 @@ from selfplay.run.adapters import TrainedAdapters, find_adapters
 from selfplay.run.folder import ADAPTER, BASE, CONFIG, WEIGHTS
 from selfplay.run.hub.card import CURVES, TAG, Subject, card, curves
 from selfplay.run.hub.client import HubError, asking, check_repository, client, is_name
-from selfplay.run.report.reading import RunRecord, read_run
+from selfplay.run.reading import RunRecord, read_run
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi

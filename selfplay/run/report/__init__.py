@@ -4,7 +4,7 @@
 and what kills, `curves` draws, `page` puts it together from the template, style and script that lie beside them.
 """
 
+from selfplay.run.reading import read_run
 from selfplay.run.report.page import write_report
-from selfplay.run.report.reading import read_run
 
 __all__ = ["read_run", "write_report"]

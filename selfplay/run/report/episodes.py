@@ -1,7 +1,7 @@
 """Matches as the viewer of the report reads them: small plain values, every text fit to be shown.
 
-`view` is one match in full, `entry` its line in the list with what filters ask for. `Kept` holds the texts of as many matches
-as there is room for, evenly over the run: where they become too many every second one is dropped, and from there on
+`view` is one match in full, `entry` its line in the list with what filters ask for. `Gallery` holds the texts of as many
+matches as there is room for, evenly over the run: where they become too many every second one is dropped, and from there on
 only every second one is taken.
 """
 
@@ -24,7 +24,7 @@ LONGEST = 20_000  # characters of a text that are shown
 
 
 @dataclass(slots=True)
-class Kept:
+class Gallery:
     """Matches that the report holds: `seen` of them went by, `texts` are the views of those that stayed."""
 
     room: int = ROOM

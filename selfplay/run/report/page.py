@@ -22,10 +22,9 @@ from selfplay.match.show import LEGEND
 from selfplay.printing import printable
 from selfplay.run.alarms import Alarm, Watch
 from selfplay.run.progress import FIGURES, change, interval
-from selfplay.run.reading import Ledger
+from selfplay.run.reading import Ledger, RunRecord, ledger_of, read_run
 from selfplay.run.report.curves import charts
-from selfplay.run.report.episodes import Kept, embedded
-from selfplay.run.report.reading import RunRecord, ledger_of, read_run
+from selfplay.run.report.episodes import Gallery, embedded
 from selfplay.run.report.tallies import Tallies
 
 HERE = Path(__file__).parent
@@ -53,7 +52,7 @@ class Written:
 def write_report(run: Path, out: Path | None = None) -> Written:
     """The report of the run in `run`, written to `out` (RUN/report.html). Raises BadInput."""
     record = read_run(run)
-    ledger, kept, tallies = ledger_of(run), Kept(), Tallies()
+    ledger, gallery, tallies = ledger_of(run), Gallery(), Tallies()
     watch = Watch(dict(record.made_with) | {"ledger": record.config.get("ledger")})
     for step in record.steps:
         watch.step(step)
@@ -61,15 +60,15 @@ def write_report(run: Path, out: Path | None = None) -> Written:
         own = list(step)
         watch.episodes(record for _, record, _ in own)
         for _, _, match in own:
-            kept.take(match)
+            gallery.take(match)
             tallies.take(match)
-    text = page(record, ledger, kept, tallies, sorted(watch.raised, key=lambda alarm: alarm.step))
+    text = page(record, ledger, gallery, tallies, sorted(watch.raised, key=lambda alarm: alarm.step))
     path = out or run / NAME
     _write(path, text)
-    return Written(path, len(text.encode()), kept.shown, kept.episodes)
+    return Written(path, len(text.encode()), gallery.shown, gallery.episodes)
 
 
-def page(record: RunRecord, ledger: Ledger, kept: Kept, tallies: Tallies, alarms: list[Alarm]) -> str:
+def page(record: RunRecord, ledger: Ledger, gallery: Gallery, tallies: Tallies, alarms: list[Alarm]) -> str:
     """The whole page."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
@@ -80,14 +79,16 @@ def page(record: RunRecord, ledger: Ledger, kept: Kept, tallies: Tallies, alarms
     return environment.get_template("page.html.jinja").render(
         run=record,
         name=printable(record.path.resolve().name),
-        notes=notes(record, ledger, kept),
+        notes=notes(record, ledger, gallery),
         before_after=before_after(record.evaluations),
         charts=[(chart, Markup(chart.svg)) for chart in charts(record.steps, record.evaluations)],
         alarms=alarms,
         tallies=tallies,
-        kept=kept,
-        index=Markup(embedded({"legend": LEGEND, "stages": [stage.name for stage in STAGES], "groups": kept.entries})),
-        texts=[Markup(text) for text in kept.texts],
+        gallery=gallery,
+        index=Markup(
+            embedded({"legend": LEGEND, "stages": [stage.name for stage in STAGES], "groups": gallery.entries})
+        ),
+        texts=[Markup(text) for text in gallery.texts],
         settings=_settings(record),
         style=Markup((HERE / "page.css").read_text(encoding="utf-8")),
         script=Markup(script),
@@ -95,15 +96,15 @@ def page(record: RunRecord, ledger: Ledger, kept: Kept, tallies: Tallies, alarms
     )
 
 
-def notes(record: RunRecord, ledger: Ledger, kept: Kept) -> list[str]:
+def notes(record: RunRecord, ledger: Ledger, gallery: Gallery) -> list[str]:
     """What a reader has to know about what is missing."""
     said = [record.state]
-    if kept.shown < kept.episodes:
+    if gallery.shown < gallery.episodes:
         said.append(
-            f"The viewer holds {kept.shown} of {kept.episodes} episodes, evenly over the run, so that the page stays small; "
-            "curves and counts are of all."
+            f"The viewer holds {gallery.shown} of {gallery.episodes} episodes, evenly over the run, so that the page stays "
+            "small; curves and counts are of all."
         )
-    if not kept.episodes:
+    if not gallery.episodes:
         said.append("No episodes are recorded.")
     if not record.config:
         said.append("The settings (config.yaml) are missing or cannot be read.")

@@ -22,7 +22,7 @@ from transformers import PreTrainedTokenizerFast
 from selfplay.game.episode import ROLES
 from selfplay.run.hub.card import Subject, card, command
 from selfplay.run.hub.push import push
-from selfplay.run.report.reading import read_run
+from selfplay.run.reading import read_run
 from tests.learning.conftest import build_model
 
 

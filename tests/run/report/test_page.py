@@ -14,7 +14,7 @@ from selfplay.errors import BadInput
 from selfplay.match.ledger import from_json
 from selfplay.report import main
 from selfplay.run.report import page, write_report
-from selfplay.run.report.episodes import Kept, embedded, view
+from selfplay.run.report.episodes import Gallery, embedded, view
 
 
 class Page(HTMLParser):
@@ -161,7 +161,7 @@ def test_a_report_over_its_room_keeps_matches_evenly_and_says_so(
     size = len(embedded(view(from_json(match_record))).encode())
     with open(run_folder / "episodes.jsonl", "a", encoding="utf-8") as file:
         file.writelines(json.dumps(match_record) + "\n" for _ in range(14))
-    monkeypatch.setattr(page, "Kept", lambda: Kept(room=5 * size))
+    monkeypatch.setattr(page, "Gallery", lambda: Gallery(room=5 * size))
     shown = read(run_folder)
     assert [group["n"] for group in json.loads(shown.data["index"])["groups"]] == [0, 4, 8, 12]
     assert "The viewer holds 8 of 32 episodes" in shown.text

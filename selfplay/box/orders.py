@@ -20,7 +20,7 @@ LONGEST = 32 << 20  # characters of one input or of a source: one that is longer
 _PATIENCE, _PACE = 30.0, 256 << 10  # as in sandbox/watch.py: seconds, and bytes a second more, to read an order
 
 
-class Progress:
+class RunningTask:
     """`known`: for each case its execution, once it has one. `attempts` counts what died with the order that is next."""
 
     def __init__(self, index: int, task: Task) -> None:
@@ -108,7 +108,7 @@ class Progress:
 class Order:
     """Part of a task for one child: some of its cases, and what has come back so far."""
 
-    progress: Progress
+    running: RunningTask
     cases: list[int]
     reports: list[bytes] = field(default_factory=list)
     printed: bytes = b""
@@ -118,7 +118,7 @@ class Order:
     @property
     def task(self) -> Task:
         """What is run."""
-        return self.progress.task
+        return self.running.task
 
     @property
     def count(self) -> int:
@@ -134,7 +134,7 @@ class Order:
     def pack(self) -> bytes:
         """Header and body, in one piece: every further write wakes the zygote."""
         task, limits = self.task, self.task.limits
-        cpu, self.wall, room = self.progress.accounts.left(self.cases)
+        cpu, self.wall, room = self.running.accounts.left(self.cases)
         inputs = [task.inputs[case] for case in self.cases]
         body = json.dumps([task.source, task.entry_point, inputs], separators=(",", ":")).encode()
         self.length = len(body)
