@@ -11,8 +11,9 @@ plain pytest (plain_pytest.py); a pair is an honest test that the judge counts a
                 reference), and in how many the two verdicts differ
 
 Some differences are meant: the judge hands a test what the reference did wherever a program did the like (POLICIES).
-The tests that notice are listed in honest_set/policies.tsv, and only a kinder verdict is explained by that. The exit is 1
-where any other difference is found, or where less is reached than --min-reach says.
+The tests that notice are listed in honest_set/policies.tsv, and only a kinder verdict is explained by that. A stricter one
+is explained where the program used up its time, here or before: after three calls that never end it is asked no more. The
+exit is 1 where any other difference is found, or where less is reached than --min-reach says.
 """
 
 from __future__ import annotations
@@ -69,6 +70,7 @@ class TestReport:
     refused: str  # why it does not count; empty where it does
     passed: tuple[bool, ...]  # the whole test's verdict
     ran: tuple[bool, ...]  # whether its text ran with that program, which did something else than the reference
+    stopped: tuple[bool, ...] = ()  # whether the program used up its time, in this test or before it
 
 
 Judged = Callable[[Suite, Sequence[str]], Sequence[TestReport]]
@@ -84,6 +86,7 @@ class Pair:
     plain: bool
     judged: bool
     ran: bool
+    stopped: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +121,8 @@ class Examined:
                 for place, outcome in enumerate(self.plain):
                     plain = outcome.of(test)
                     if plain is not None:
-                        yield Pair(self.suite, test, place, plain, report.passed[place], report.ran[place])
+                        stopped = bool(report.stopped) and report.stopped[place]
+                        yield Pair(self.suite, test, place, plain, report.passed[place], report.ran[place], stopped)
 
 
 def judged(judge: Judge, suite: Suite, programs: Sequence[str]) -> list[TestReport]:
@@ -185,7 +189,9 @@ def _report(
     passed = [one.tests.get(test, one.otherwise) == "passed" for one in performances]
     both = tuple(a and b for a, b in zip(literal, passed, strict=True))
     kind: Kind = "mixed" if places else "run"
-    return TestReport(test, kind, run or "; ".join(refusals), both, tuple(one.ran for one in performances))
+    ran = tuple(one.ran for one in performances)
+    stopped = tuple("timeout" in (*one.sites.values(), *one.tests.values(), one.otherwise) for one in performances)
+    return TestReport(test, kind, run or "; ".join(refusals), both, ran, stopped)
 
 
 def programs_of(suite: Suite) -> tuple[str, ...]:
@@ -241,8 +247,10 @@ def policies(path: Path = TABLE) -> dict[tuple[str, str], str]:
 
 
 def explained(pair: Pair, table: Mapping[tuple[str, str], str]) -> str:
-    """The policy that makes the judge kinder than pytest; empty where none does."""
-    return table.get((pair.suite.name, pair.test), "") if pair.judged and not pair.plain else ""
+    """The policy that makes the judge say something else than pytest; empty where none does."""
+    if pair.judged:
+        return table.get((pair.suite.name, pair.test), "")
+    return "time" if pair.stopped else ""
 
 
 def reach_of(sets: Mapping[str, Sequence[Examined]]) -> Iterator[str]:

@@ -127,16 +127,20 @@ class Encoder:
         return self._items(head, deque.__iter__(value), deque.__len__(value), depth)
 
     def _iterator(self, value, depth):
-        items, end = [], ""
-        try:
-            for item in value:
-                if len(items) == MAX_READ:
-                    end = _end_of("TooLarge", f"more than {MAX_READ} items of an iterator were read ahead")
-                    break
-                items.append(item)
-        except Exception as error:  # noqa: BLE001  # a program's own
-            end = _end_of(type.__dict__["__name__"].__get__(type(error)), str(error))
-        return self._items('["g"', items, len(items), depth)[:-1] + end + "]"
+        parts = ['["g"']
+        while True:
+            try:
+                item = next(value)
+            except StopIteration:
+                break
+            except Exception as error:  # noqa: BLE001  # a program's own
+                parts.append(_end_of(type.__dict__["__name__"].__get__(type(error)), str(error)))
+                break
+            if len(parts) > MAX_READ:
+                parts.append(_end_of("TooLarge", f"more than {MAX_READ} items of an iterator were read ahead"))
+                break
+            parts.append(self._text(item, depth + 1))  # as it is now: the program may change it before the next one
+        return ",".join(parts) + "]"
 
     def _items(self, head, iterator, length, depth):
         if length == 0:
@@ -252,7 +256,7 @@ _EXACT = {id(kind): write for kind, write in _WRITERS} | {id(kind): Encoder._ite
 
 def _end_of(name, message):
     """How the text of an iterator ends that did not come to its end: with what it raised."""
-    return "," + to_json(["e", name, message[:1000]])
+    return to_json(["e", name, message[:1000]])
 
 
 def _writer_of(kind):

@@ -86,7 +86,8 @@ def _kind(name, value, is_entry):
         own = getattr(value, "__module__", "") == "solution" or hasattr(value, "__wrapped__")
         return ["function"] if own or is_entry else None
     try:
-        return ["constant"] if '["o"' not in codec.encode(value, _CONSTANT) else None
+        is_own = type(value).__module__ == "solution"  # an instance, which crosses by handle
+        return ["constant"] if is_own or '["o"' not in codec.encode(value, _CONSTANT) else None
     except codec.TooLarge:
         return None
 

@@ -54,6 +54,8 @@ class Warm:
         self.config = config._prepareconfig(options, [])
         self.config.option.tbstyle = "native"  # cheap, and it asks nothing of the values
         self.config._do_configure()
+        self.config.pluginmanager.register(self)
+        self.subtests = []
         self.session = main.Session.from_config(self.config)
         self.config.hook.pytest_sessionstart(session=self.session)
         self.failed = (Exception, pytest.fail.Exception)
@@ -122,8 +124,13 @@ class Warm:
             sites.finish("module", "error", "it holds a test that pytest does not run")
         for item, after in zip(items, [*items, None][1:], strict=True):
             sites.begin(_name(item))
+            self.subtests = []
             reports = runner.runtestprotocol(item, log=False, nextitem=after)
-            sites.finish(_name(item), *_outcome(reports, sites))
+            sites.finish(_name(item), *_outcome([*self.subtests, *reports], sites))
+
+    def pytest_runtest_logreport(self, report):
+        """A hook: only subtests are logged, and of their failures nothing else tells."""
+        self.subtests.append(report)
 
 
 _WARMING = """

@@ -193,6 +193,14 @@ def test_a_policy_explains_a_kinder_verdict_only() -> None:
     assert "two::test_zero passes under pytest alone on wrong 1: UNEXPLAINED" in harder
 
 
+def test_a_stricter_verdict_is_explained_where_the_program_had_used_up_its_time() -> None:
+    def stopped(suite: Suite, programs: Sequence[str]) -> list[TestReport]:
+        reports = like_pytest(suite, programs)
+        return [replace(one, passed=(True, False), stopped=(False, True)) for one in reports]
+
+    assert "two::test_zero passes under pytest alone on wrong 1: time" in lines_of(stopped)
+
+
 def test_a_refused_test_is_named_and_lowers_the_reach() -> None:
     def refusing(suite: Suite, programs: Sequence[str]) -> list[TestReport]:
         first, second = like_pytest(suite, programs)

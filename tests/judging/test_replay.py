@@ -108,6 +108,14 @@ def test_b():
     assert called.operations == collected.operations
 
 
+def test_a_subtest_that_raises_fails_its_test(replay: Replay) -> None:
+    text = "import unittest\nclass TestF(unittest.TestCase):\n    def test_f(self):\n        for n in (1, 2):\n"
+    text += "            with self.subTest(n=n):\n                for x in f([n]): self.assertEqual(x, n)\n"
+    found = before(replay, text, "def f(xs):\n    return [] - xs\n")
+    assert found.tests["TestF::test_f"] == "failed"
+    assert set(before(replay, text, SORT + "# other").tests.values()) == {"passed"}
+
+
 def test_a_file_that_pytest_cannot_collect_is_refused(replay: Replay) -> None:
     with pytest.raises(Unusable, match="no_such_package"):
         scripted(replay, "import no_such_package\ndef test_a():\n    assert no_such_package.x(f([1])) == 1\n")
@@ -157,6 +165,15 @@ def test_a_class_that_derives_from_another_is_judged(replay: Replay) -> None:
         "def test_a():\n    s = Square()\n    assert s.area() == 4 and isinstance(s, Shape) and Square.kind == 'any'\n"
     )
     assert scripted(replay, text, shapes, "Square").story.sites["test_a:0.0"].held
+
+
+def test_an_instance_that_the_program_holds_is_one_of_its_names(replay: Replay) -> None:
+    tree = (
+        "class Node:\n    def __init__(self, value): self.value = value\nroot = Node(3)\ndef f(node): return node.value"
+    )
+    found = before(replay, "assert f(root) == 3", tree.replace("Node(3)", "Node(4)"), tree)
+    assert sites(found) == {"module:0.0": "failed"}
+    assert sites(before(replay, "assert f(root) == 3", tree + "  # right", tree)) == {"module:0.0": "passed"}
 
 
 def test_private_names_do_not_cross(replay: Replay) -> None:
