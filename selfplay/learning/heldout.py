@@ -1,4 +1,4 @@
-"""Held-out problems: when a run evaluates, on which of them, and what it records of that; which a command measures.
+"""Held-out problems: which of them a run or a command measures on, when a run does, and what it records of that.
 
 Ranks share the problems and gather what they measured, so the records and the opponent are the same on each, and a run can
 go on with another number of processes. An evaluation leaves the weights as they are: one that was cut off is made again.

@@ -41,7 +41,7 @@ class _Bad(Exception):
     """A field that cannot be used: field, why, action."""
 
 
-def load_problems(source: str | Path, tested: bool = True, say: Say = warnings.warn) -> tuple[Problem, ...]:
+def load_problems(source: str | Path, tested: bool = True, say: Say | None = None) -> tuple[Problem, ...]:
     """The problems of a file, of one of SETS by its name, or of a reference `module:name` (`problems_of`).
 
     A file's problems are checked by reading (`validate_problem`); the package's own are proved by its tests. `tested`
@@ -58,7 +58,7 @@ def load_problems(source: str | Path, tested: bool = True, say: Say = warnings.w
     return read_problems(_text(Path(source)), str(source), tested, say)
 
 
-def problems_of(held: Any, name: str, tested: bool = True, say: Say = warnings.warn) -> tuple[Problem, ...]:
+def problems_of(held: Any, name: str, tested: bool = True, say: Say | None = None) -> tuple[Problem, ...]:
     """The problems that an object holds, called `name` in errors: Problems, rows with their fields, or a function that
     returns such. Raises ProblemError, where a line is the number of a row, and BadInput where it holds something else."""
     held = held() if callable(held) else held
@@ -76,7 +76,7 @@ def problems_of(held: Any, name: str, tested: bool = True, say: Say = warnings.w
     return _collected(enumerate(held, 1), [], name, True, tested, say)
 
 
-def read_problems(text: str, name: str, tested: bool = True, say: Say = warnings.warn) -> tuple[Problem, ...]:
+def read_problems(text: str, name: str, tested: bool = True, say: Say | None = None) -> tuple[Problem, ...]:
     """The problems that a text holds, called `name` in errors. Raises ProblemError.
 
     `tested` False is for problems that are to be solved and no more: an id, tests and a reference may be missing (the
@@ -85,13 +85,13 @@ def read_problems(text: str, name: str, tested: bool = True, say: Say = warnings
     return _read(text, name, True, tested, say)
 
 
-def _read(text: str, name: str, check: bool, tested: bool, say: Say) -> tuple[Problem, ...]:
+def _read(text: str, name: str, check: bool, tested: bool, say: Say | None) -> tuple[Problem, ...]:
     flaws: list[Flaw] = []
     return _collected(_items(text if tested else _on_one_line(text), flaws), flaws, name, check, tested, say)
 
 
 def _collected(
-    items: Iterable[tuple[int, object]], flaws: list[Flaw], name: str, check: bool, tested: bool, say: Say
+    items: Iterable[tuple[int, object]], flaws: list[Flaw], name: str, check: bool, tested: bool, say: Say | None
 ) -> tuple[Problem, ...]:
     """Items as problems, with those flaws that reading has found. Raises ProblemError."""
     problems: list[Problem] = []
@@ -115,7 +115,7 @@ def _collected(
     unknown = dict.fromkeys(field for problem in problems for field in problem.metadata)
     if unknown:
         named = "; ".join(f"{field!r}{suggestion(field, [*_READ, *RENAMED])}" for field in unknown)
-        say(f"{name}: kept as metadata, since a problem has no such field: {named}")
+        (say or warnings.warn)(f"{name}: kept as metadata, since a problem has no such field: {named}")
     return tuple(problems)
 
 
