@@ -123,3 +123,46 @@ def test_a_callback_that_raises_ends_the_run_which_can_be_resumed(tmp_path: Path
     again = start(tmp_path, "--resume", "run", "--callbacks", "none")
     _, err = again.communicate(timeout=600)
     assert again.returncode == 0, err
+
+
+OBJECTS = """
+import sys, selfplay
+from selfplay.errors import SelfplayError
+
+rule = selfplay.RewardRule("even", lambda program: float(program.has_code), lambda suite: (float(suite.valid),), False, "")
+problems = [problem for problem in selfplay.load_problems("procedural/train")[:30]]
+
+class Once(selfplay.Callback):
+    def step(self, metrics):
+        raise KeyError("enough")
+
+small = dict(preset="smoke", stages=5, problems_per_step=2, num_generations=2, num_suites=1, eval_problems=2)
+given = {
+    "first": dict(rewards=rule, problems=problems, callbacks=[Once()], output_dir="run", **small),
+    "alone": dict(resume="run", callbacks=None),
+    "others": dict(resume="run", callbacks=None, rewards=rule, problems=problems[1:]),
+    "again": dict(resume="run", callbacks=None, rewards=rule, problems=problems),
+}[sys.argv[1]]
+try:
+    result = selfplay.train(**given)
+    print("played", len(list(result.matches())), "with", result.player.name)
+except SelfplayError as error:
+    print("refused:", error)
+"""
+
+
+@pytest.mark.slow
+def test_objects_train_in_one_process_and_a_resume_asks_for_them_again(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(OBJECTS)
+    env = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+
+    def said(what: str) -> str:
+        command = [sys.executable, "script.py", what]
+        ran = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=600)
+        return ran.stdout.splitlines()[-1] if ran.returncode == 0 else ran.stderr
+
+    assert "refused: the callback here:Once raised in step: KeyError: 'enough'" in said("first")
+    assert "processes: 1\n" in (tmp_path / "run" / "config.yaml").read_text()
+    assert "is an object of the process that began the run; give it again" in said("alone")
+    assert "refused: problems is here:29-list-" in said("others")
+    assert said("again") == "played 6 with run"
