@@ -90,7 +90,7 @@ class Story:
             raise Broken("no events")
         for event in events:
             self._enter(event)
-            if len(self.sites) > MAX_SITES:
+            if max(len(self.sites), len(self.sources)) > MAX_SITES:
                 raise Broken(f"more than {MAX_SITES} assertions were made")
 
     def _enter(self, event: object) -> None:
@@ -212,6 +212,11 @@ class Script:
     marks: dict[str, str] = field(default_factory=dict)
     free: frozenset[str] = frozenset()
     unstable: frozenset[str] = frozenset()
+
+    @property
+    def size(self) -> int:
+        """Characters that it holds."""
+        return len(self.text) + len(self.blob) + self.story.asked + sum(map(len, self.known.values()))
 
 
 def is_stateful(operations: Sequence[str]) -> bool:

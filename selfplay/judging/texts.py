@@ -29,7 +29,7 @@ NO_CROSSING = (
     "it needs what does not cross between a test and a program: a private name, a function as an argument, a subclass"
 )
 _CROSSING = "CannotCross"  # of sandbox/proxy.py
-KEPT = 256  # scripts
+KEPT, KEPT_SIZE = 256, 256 << 20  # scripts, and characters of all of them
 _SHOWN = 200  # characters of a text that stand for it where it is refused
 
 
@@ -48,13 +48,16 @@ class Texts:
         key = subject, text
         if key not in self._scripts:
             self._scripts[key] = self._made(subject, text)
-            if len(self._scripts) > KEPT:
+            while len(self._scripts) > KEPT or (len(self._scripts) > 1 and self._size() > KEPT_SIZE):
                 self._scripts.popitem(last=False)
         self._scripts.move_to_end(key)
         found = self._scripts[key]
         if isinstance(found, Unusable):
             raise found
         return found
+
+    def _size(self) -> int:
+        return sum(one.size for one in self._scripts.values() if isinstance(one, Script))
 
     def _made(self, subject: Subject, text: str) -> Script | Unusable:
         if self.box.tier not in ("jailed", "e2b", "unjailed"):
@@ -67,7 +70,7 @@ class Texts:
                 check_reach(script)
             return script
         except Unusable as error:
-            return error
+            return Unusable(error.reason, error.detail)  # without how far it came
         except NotLoaded as error:
             return Unusable("reference", f"the reference does not load: {error}")
 

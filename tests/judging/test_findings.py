@@ -15,6 +15,7 @@ from selfplay.box.task import Execution
 from selfplay.cases.case import Case
 from selfplay.cases.read import MAX_CASES, read_cases
 from selfplay.cases.values import encode
+from selfplay.judging import texts
 from selfplay.judging.clerk import shared_desk
 from selfplay.judging.execute import execute_tests
 from selfplay.judging.judge import Judge
@@ -320,6 +321,15 @@ def test_what_a_child_says_of_tests_takes_no_memory_of_the_host() -> None:
     with pytest.raises(Broken, match="assertions"):
         story.take({"e": [["d", f"test_{n}", "passed", ""] for n in range(100_000)]})
     assert sum(len(site.rests) for site in story.sites.values()) <= 2_000
+    with pytest.raises(Broken, match="assertions"):
+        story.take({"e": [["n", number, ""] for number in range(100_000)]})
+
+
+def test_scripts_that_are_kept_take_a_bounded_share_of_memory(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(texts, "KEPT_SIZE", 10_000)
+    for letter in "abc":
+        settled(judge, asks(NUMBER), f"def test_a():\n    x = f('{letter}' * 2_000)\n    assert len(x) == 2_000\n")
+    assert 1 <= len(judge.texts._scripts) <= 2
 
 
 def test_all_arguments_of_a_text_have_one_budget() -> None:
