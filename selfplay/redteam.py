@@ -1,9 +1,8 @@
 """Attack the sandbox: `python -m selfplay.redteam --sandbox local` (or e2b; unjailed shows what happens without walls).
 
-Wrong programs that want credit, programs that want out, tests that want pay, harm to what stands beside or to the host,
-and controls that must pass. One line per
-attack: what became of it here, and whether it beats the weak runner that it names (attacks/weak.py). Exit 0: no
-deviation; 1: something was credited, escaped or misjudged; 2: bad input; 3: the sandbox cannot be started.
+Five kinds: wrong programs, escapes, worthless tests, attacks on neighbours or the host, and honest controls. One line per
+attack: what became of it here, and whether it beats the weak runner that it names (attacks/weak.py). Exit 0: no deviation;
+1: something was credited, escaped or misjudged; 2: bad input; 3: the sandbox cannot be started.
 """
 
 from __future__ import annotations

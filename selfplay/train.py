@@ -75,7 +75,10 @@ def _run(config: Config) -> Result:
         _check(config)
     if config.resume and (done := _finished(config, Progress().say if first else recorder.say)):
         return done
-    config = _begun_on(config)
+    if config.init_from and not config.resume:
+        from selfplay.run.adapters import begun_on
+
+        config = begun_on(config)  # rank, scale and layers are those of the adapters
     # A folder that is taken is refused here, before torch is loaded.
     screen = display(config)
     if first:
@@ -114,15 +117,6 @@ def _finished(config: Config, say: Callable[[str], None]) -> Result | None:
     from selfplay.learning.state import evaluations_in
 
     return Result(evaluations_in(last.path), last.step, output_dir=config.output_dir)
-
-
-def _begun_on(config: Config) -> Config:
-    """With rank, scale and layers of the adapters that the run begins on."""
-    if not config.init_from or config.resume:
-        return config
-    from selfplay.run.adapters import begun_on
-
-    return begun_on(config)
 
 
 def _elsewhere(config: Config, say: Callable[[str], None]) -> list[Any]:
