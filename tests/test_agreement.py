@@ -241,8 +241,9 @@ def test_files_for_which_no_time_is_left_are_counted(capsys: pytest.CaptureFixtu
     assert "2 files were left out after 0 s" in capsys.readouterr().out
 
 
-def test_the_judge_agrees_with_plain_pytest_on_a_sample(capsys: pytest.CaptureFixture[str]) -> None:
-    assert agreement.main(["--sample", "2", "--min-reach", "0.9"], like_pytest) == 0
+@pytest.mark.parametrize("files", [1, pytest.param(6, marks=pytest.mark.slow)])
+def test_the_judge_agrees_with_plain_pytest_on_a_sample(capsys: pytest.CaptureFixture[str], files: int) -> None:
+    assert agreement.main(["--sample", str(files), "--min-reach", "0.9"]) == 0
     assert "UNEXPLAINED" not in capsys.readouterr().out
 
 

@@ -81,10 +81,3 @@ def story(execution: Execution) -> Story:
         return ()
     value = hashlib.blake2b(execution.value.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
     return (execution.status, value, *execution.exception)
-
-
-def steady(execution: Execution, other: Story, seconds: float) -> Execution:
-    """What a reference did, where it did the same in another order of its calls, in `seconds`."""
-    if other and story(execution) and story(execution) != other:
-        return UNSTEADY
-    return replace(execution, seconds=max(execution.seconds, seconds))
