@@ -26,7 +26,7 @@ from pathlib import Path
 from selfplay.attacks.attack import Harm, Task
 
 WALL = 120.0  # seconds of a run, however loaded the machine is
-HANG = 2  # CPU seconds after which a flooded runner counts as hung
+HANG = 1  # CPU seconds after which a flooded runner counts as hung
 _MEMORY = 4 << 30
 
 _EXEC = """
