@@ -4,7 +4,6 @@
     extraction   a model's turn -> code and tests
     comparison   a case and the answers of a program -> a verdict
     near         a value -> nine near outcomes, none like it, the same for the same seed
-    equality     two values: equal here exactly where Python says so
 
 None of the functions under test documents an exception, so each that arrives is a finding, as is a MemoryError that one
 of them swallowed.
@@ -18,17 +17,16 @@ from random import Random
 from typing import Any
 
 from benchmarks.fuzz_grammar import Grammar
-from benchmarks.fuzz_values import canonical_text, is_plain, similar, value
+from benchmarks.fuzz_values import canonical_text, value
 from selfplay.box.task import Execution
 from selfplay.cases.alike import alike
 from selfplay.cases.calls import call_of
 from selfplay.cases.case import Case
 from selfplay.cases.check import check
-from selfplay.cases.equality import equal
 from selfplay.cases.near import NEAR, near
 from selfplay.cases.outcome import Outcome, is_like
 from selfplay.cases.read import Reading, read_cases
-from selfplay.cases.values import decode, encode, load
+from selfplay.cases.values import encode, load
 from selfplay.game.extract import extract_code, extract_tests
 from selfplay.game.problems import Problem
 
@@ -136,33 +134,9 @@ def _loads(text: str) -> bool:
     return True
 
 
-def _draw_pair(random: Random) -> Input:
-    a = value(random, 4)
-    b = similar(random, a) if random.random() < 0.8 else value(random, 4)
-    return {"a": encode(a), "b": encode(b)}
-
-
-def _equal(given: Input) -> str | None:
-    a, b = decode(given["a"]), decode(given["b"])
-    told, python = equal(load(given["a"]), load(given["b"])), bool(a == b)
-    if told != python:
-        return f"{a!r:.500} == {b!r:.500} is {python} in Python, {told} here"
-    if not (is_plain(a) and is_plain(b)):
-        return None
-    reading = read_cases(f"assert f({a!r}) == {b!r}", "f")
-    if len(reading.cases) != 1:
-        return f"a plain assertion of values gives {reading}"
-    (case,) = reading.cases
-    if case.arguments != encode([a]):
-        return f"the argument {a!r:.500} is read as {case.arguments:.500}"
-    verdict = check(case, Execution("returned", given["a"]))
-    return None if (verdict == "passed") == python else f"`assert f(x) == {b!r:.500}` is {verdict} on {a!r:.500}"
-
-
 TARGETS: dict[str, Target] = {
     "reading": Target(_draw_reading, _read, (6.0, 0.1), (160.0, 2.0), often=2),
     "extraction": Target(_draw_turn, _extract, (2.0, 0.02), (64.0, 1.0)),
     "comparison": Target(_draw_comparison, _compare, (2.0, 0.005), (96.0, 0.5)),
     "near": Target(_draw_outcome, _change, (2.0, 0.05), (64.0, 1.0), often=10),
-    "equality": Target(_draw_pair, _equal, (2.0, 0.02), (64.0, 1.0), often=20),
 }

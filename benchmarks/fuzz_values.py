@@ -82,41 +82,6 @@ def _is_hashable(item: Any) -> bool:
     return True
 
 
-def similar(random: Random, a: Any) -> Any:
-    """Something that is often equal to `a`, or nearly."""
-    kinds: dict[type, Callable[[Any], Any]] = {
-        bool: int,
-        int: lambda n: random.choice(
-            (n, float(n) if abs(n) < 2**60 else n, n + 1, complex(n) if abs(n) < 2**53 else n, bool(n))
-        ),
-        float: lambda n: random.choice((n, -n, int(n) if abs(n) < 1e300 else n, n + 1e-9)),
-        str: lambda text: random.choice((text, text.upper(), text + "a", text.encode("utf-8", "replace"))),
-        bytes: lambda text: random.choice((text, bytearray(text), text + b"a")),
-        bytearray: bytes,
-        complex: lambda n: n.real,
-        range: lambda r: random.choice((list(r), r[::-1], range(r.start, r.stop + 1, r.step), r[:0])),
-    }
-    if isinstance(a, (list, tuple, set, frozenset)):
-        return _similar_items(random, a)
-    if isinstance(a, dict):
-        items = [(key, similar(random, item) if random.random() < 0.3 else item) for key, item in a.items()]
-        return dict(random.sample(items, len(items)) if random.random() < 0.5 else items)
-    return kinds[type(a)](a) if type(a) in kinds else a
-
-
-def _similar_items(random: Random, a: Any) -> Any:
-    items = list(a)
-    if items and random.random() < 0.5:
-        at = random.randrange(len(items))
-        items[at] = similar(random, items[at])
-    kind = type(a)
-    if random.random() < 0.2:
-        kind = random.choice((list, tuple, set, frozenset))
-    if kind in (set, frozenset):
-        return kind(item for item in items if _is_hashable(item))
-    return kind(items)
-
-
 def canonical_text(random: Random) -> str:
     """What a program may send as its answer: well-formed, hostile or broken."""
     draw = random.random()
@@ -213,8 +178,3 @@ def broken(random: Random, text: str) -> str:
             )
         )
     return text
-
-
-def is_plain(tree: object) -> bool:
-    """Whether a value can be written as a literal: no infinity, no complex number with a signed zero, no bytearray."""
-    return not any(word in repr(tree) for word in ("inf", "nan", "j", "bytearray"))
