@@ -144,6 +144,7 @@ def test_the_score_of_the_last_weights_is_of_the_problems_that_every_stage_reads
 def test_a_step_scores_by_the_prototypes_formula_until_it_is_evaluated() -> None:
     state = lived()
     assert state.about({}).scores == {"prototype": pytest.approx(0.7 * 0.5 + 0.3 * 0.5)}
+    assert state.about({}).metrics == {"generator_reward": 0.5, "discriminator_reward": None, "test_validity": 0.5}
     state.evaluated({"stage-4": {"code_greedy": {"value": 0.4}}}, ())
     assert state.about({}).scores["code_greedy"] == 0.4
     assert state.about({}).evaluated
@@ -156,7 +157,9 @@ def test_without_a_reward_or_a_validity_there_is_no_prototypes_score() -> None:
 
 def test_a_state_of_another_configuration_is_refused(tmp_path: Path) -> None:
     told(lived(), tmp_path / "one")
-    with pytest.raises(SelfplayError, match=r"was made with learning_rate 0\.004, config\.yaml says 0\.001"):
+    with pytest.raises(
+        SelfplayError, match=r"was made with learning_rate \[0\.0025, 0\.004\], config\.yaml says \[0\.001\]"
+    ):
         fresh(replace(CONFIG, learning_rate=1e-3)).load(tmp_path / "one")
 
 
