@@ -30,12 +30,12 @@ from selfplay.game.players import Sampling
 from selfplay.game.problems import Problem, load_problems
 from selfplay.game.prompts import Prompts
 from selfplay.game.rollout import Table, play
-from selfplay.learning.policy import Policy, PolicySettings
+from selfplay.learning.policy import Choice, Policy
 from selfplay.learning.policy.chat import TemplateChat
 from selfplay.learning.policy.generate import GenerateSampler
-from selfplay.learning.policy.own import OwnSampler
+from selfplay.learning.policy.stepwise import StepwiseSampler
 from selfplay.learning.policy.trainer import PeftTrainer
-from selfplay.learning.policy.turns import Batching, LiveSampler
+from selfplay.learning.policy.turns import LiveSampler
 from selfplay.learning.samples import Sample, conversation_samples, micro_batches
 
 SIZES = {
@@ -88,7 +88,7 @@ def trainer(kind: type[PeftTrainer], size: int, dry: bool) -> PeftTrainer:
     torch.manual_seed(0)
     sizes: dict[str, Any] = SIZES | (DRY if dry else {})
     config = Qwen2Config(**sizes, vocab_size=size)
-    made = kind(Qwen2ForCausalLM(config).float(), PolicySettings(fast=False))
+    made = kind(Qwen2ForCausalLM(config).float(), Choice(fast=False))
     for name, parameter in made.model.named_parameters():
         if "lora_B" in name:
             parameter.data.normal_(0, 0.02)
@@ -140,15 +140,15 @@ def main() -> int:
 def _players(ours: PeftTrainer, stock: PeftTrainer, words: Any, tokens: int, ablation: bool) -> dict[str, Policy]:
     chat = TemplateChat(words)
     ends = chat.end_ids | frozenset(Random(0).sample(range(len(words)), len(words) // tokens))
-    kept, anew = Batching(cache_mib=CACHE_MIB), Batching()
+    kept, anew = Choice(cache_mib=CACHE_MIB), Choice(cache_mib=0)
 
-    def player(kind: type[LiveSampler], over: PeftTrainer, batching: Batching) -> Policy:
-        return Policy(over, kind(over.adapters, ends, 0, batching, over.ready_to_play), chat)
+    def player(kind: type[LiveSampler], over: PeftTrainer, choice: Choice) -> Policy:
+        return Policy(over, kind(over.adapters, ends, 0, choice, over.ready_to_play), chat)
 
-    players = {"generate": player(GenerateSampler, stock, anew), "own": player(OwnSampler, ours, kept)}
+    players = {"generate": player(GenerateSampler, stock, anew), "own": player(StepwiseSampler, ours, kept)}
     if ablation:
-        players["own, nothing kept"] = player(OwnSampler, ours, anew)
-        players["own, as transformers attends"] = player(OwnSampler, stock, kept)
+        players["own, nothing kept"] = player(StepwiseSampler, ours, anew)
+        players["own, as transformers attends"] = player(StepwiseSampler, stock, kept)
         players["generate, as we attend"] = player(GenerateSampler, ours, anew)
     return players
 

@@ -175,9 +175,7 @@ def measured(part: Part, model: Path, dry: bool) -> dict[str, Any]:
     game = DRY_GAME if dry else GAME
     config = configure({"model": str(model), "processes": 1, "prompts": "compact", **game, **dict(part.keys)})
     with ExitStack() as stack:
-        judge = setup.open_judge(config)
-        stack.callback(judge.close)
-        run = setup.open_run(config, Memory(), Ranks(), judge)
+        run = stack.enter_context(setup.open_run(config, Memory(), Ranks()))
         others = [setup.open_player(config)] if part.two_models else []
         if others:
             run = replace(run, policy=_Two(run.policy, others[0]))  # type: ignore[arg-type]
@@ -188,7 +186,7 @@ def measured(part: Part, model: Path, dry: bool) -> dict[str, Any]:
             step = Step(index, 5, role, "benchmark")
             groups = play(run.policy, run.prompts, problems, step, run.table)
             laps.append(_now())
-            score(examine(groups, step, judge, config.cases_per_turn, run.mutants), run.rule)
+            score(examine(groups, step, run.judge, config.cases_per_turn, run.mutants), run.rule)
             laps.append(_now())
             talks = [talk for group in groups for talk in (*group.chains, *group.suites)]
             made += sum(len(turn.ids) for talk in talks for turn in talk.turns)
@@ -227,7 +225,7 @@ def _update(run: Any, role: Any, groups: Iterable[Any]) -> None:
         sample for i, talk in enumerate(talks) for sample in conversation_samples(talk, lambda turn, i=i: (-1.0) ** i)
     ]
     before = {each: policy.trainer.digest(each) for each in (*ROLES, None)}
-    stats = clipped_update(policy, role, samples, run.update_settings, run.ranks)
+    stats = clipped_update(policy, role, samples, run.config, run.ranks)
     moved = [each for each in before if policy.trainer.digest(each) != before[each]]
     _hold(bool(stats.skipped) or moved == [role], f"an update of the {role} moved {moved}")
     _hold(stats.ratio_max == 1.0, f"the ratio of a first update is {stats.ratio_max}")
@@ -269,14 +267,14 @@ def _now() -> float:
 
 
 def _plan(config: Any) -> float:
-    from selfplay.learning.choice import choose, this_machine, use
+    from selfplay.learning.choice import choose, this_machine
     from selfplay.learning.memory import GIB, plan
-    from selfplay.learning.shapes import shape_of
+    from selfplay.learning.shapes import model_config, shape_of
 
-    shape = shape_of(config.model)
+    shape = shape_of(model_config(config.model))
     choice = choose(config, this_machine(config.device), shape)
     seats = config.num_generations + config.num_targets
-    return plan(shape, replace(use(config, choice, shape), rows=min(choice.rows, seats))).peak / GIB
+    return plan(shape, replace(choice, rows=min(choice.rows, seats))).peak / GIB
 
 
 if __name__ == "__main__":

@@ -127,6 +127,7 @@ def kept(policy: Any, samples: list[Any], folder: Path) -> dict[str, Held]:
 
 
 def _update(policy: Any, role: Any, samples: list[Any]) -> Any:
-    from selfplay.learning.update import UpdateSettings, clipped_update
+    from selfplay.config import Config
+    from selfplay.learning.update import clipped_update
 
-    return clipped_update(policy, role, samples, UpdateSettings(temperature=TEMPERATURE, micro_batch_tokens=MICRO))
+    return clipped_update(policy, role, samples, Config(temperature=TEMPERATURE, micro_batch_tokens=MICRO))

@@ -125,21 +125,22 @@ def in_process(case: Case) -> dict[str, list[int]]:
 
 
 def planned(case: Case) -> dict[str, int]:
-    from selfplay.learning.memory import Use, plan
-    from selfplay.learning.shapes import from_config
+    from selfplay.learning.memory import plan
+    from selfplay.learning.policy import Choice
+    from selfplay.learning.shapes import shape_of
 
-    use = Use(
-        case.precision,  # type: ignore[arg-type]
-        16,
-        "all-linear",
-        case.row_tokens,
-        case.rows,
-        case.prefill_tokens,
-        case.row_tokens,
-        case.checkpointing,
+    choice = Choice(
+        four_bit=case.precision == "4 bit",
+        dtype="float32" if case.precision == "32 bit" else "bfloat16",
+        checkpointing=case.checkpointing,
+        row_tokens=case.row_tokens,
+        rows=case.rows,
+        prefill_tokens=case.prefill_tokens,
+        micro_batch_tokens=case.row_tokens,
+        cache_mib=0,
         cpu=True,
     )
-    made = plan(from_config(case.config()), use)
+    made = plan(shape_of(case.config()), choice)
     return {**made.stays, "sampling": sum(made.sampling.values()), "update": sum(made.update.values())}
 
 
@@ -148,16 +149,17 @@ def measured(case: Case) -> dict[str, list[int]]:
 
     from selfplay.game.episode import ROLES, TurnKey
     from selfplay.game.players import Request, Sampling
-    from selfplay.learning.policy import PolicySettings
-    from selfplay.learning.policy.own import OwnSampler
+    from selfplay.learning.policy import Choice
     from selfplay.learning.policy.protocol import Rows
+    from selfplay.learning.policy.stepwise import StepwiseSampler
     from selfplay.learning.policy.trainer import PeftTrainer
-    from selfplay.learning.policy.turns import Batching
 
     torch.set_num_threads(1)
-    settings = PolicySettings(fast=False, gradient_checkpointing=case.checkpointing)
+    settings = Choice(fast=False, checkpointing=case.checkpointing)
     trainer = PeftTrainer(_model(case), settings)
-    sampler = OwnSampler(trainer.adapters, frozenset(), 0, Batching(case.rows, case.prefill_tokens))
+    sampler = StepwiseSampler(
+        trainer.adapters, frozenset(), 0, Choice(rows=case.rows, prefill_tokens=case.prefill_tokens, cache_mib=0)
+    )
 
     def sample(rows: int, length: int, new: int) -> None:
         # Of different lengths, so that there is a mask.

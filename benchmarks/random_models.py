@@ -6,44 +6,41 @@ What such a model writes means nothing and hardly ever ends, so every turn is as
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from selfplay.learning.shapes import USUAL, ModelShape
+from selfplay.learning.shapes import USUAL
 
 TEMPLATE = (
     "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}"
     "{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
 SPECIAL = ["<|end|>", "<|system|>", "<|user|>", "<|assistant|>"]
-TINY = ModelShape(64, 128, 2, 4, 2, 16, 1024, True, 4096)
-SHAPES: Mapping[str, tuple[str, ModelShape]] = {
-    "tiny": ("qwen2", replace(TINY, qkv_bias=True)),
-    "tiny3": ("qwen3", replace(TINY, head_norms=True)),
-    "tiny-llama": ("llama", TINY),
-    "0.5b": ("qwen2", USUAL["qwen2.5", "0.5b"]),
-    "1.5b": ("qwen2", USUAL["qwen2.5", "1.5b"]),
-    "7b": ("qwen2", USUAL["qwen2.5", "7b"]),
-    "qwen3-1.7b": ("qwen3", USUAL["qwen3", "1.7b"]),
+TINY = {
+    "hidden_size": 64,
+    "intermediate_size": 128,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 16,
+    "vocab_size": 1024,
+    "tie_word_embeddings": True,
+    "max_position_embeddings": 4096,
+}
+SHAPES: Mapping[str, Mapping[str, Any]] = {
+    "tiny": {"model_type": "qwen2", **TINY},
+    "tiny3": {"model_type": "qwen3", **TINY},
+    "tiny-llama": {"model_type": "llama", **TINY},
+    "0.5b": USUAL["qwen2.5-0.5b"],
+    "1.5b": USUAL["qwen2.5-1.5b"],
+    "7b": USUAL["qwen2.5-7b"],
+    "qwen3-1.7b": USUAL["qwen3-1.7b"],
 }
 
 
 def config(name: str) -> dict[str, Any]:
     """The configuration of a shape, as transformers has it."""
-    kind, shape = SHAPES[name]
-    return {
-        "model_type": kind,
-        "hidden_size": shape.hidden,
-        "intermediate_size": shape.intermediate,
-        "num_hidden_layers": shape.layers,
-        "num_attention_heads": shape.heads,
-        "num_key_value_heads": shape.kv_heads,
-        "head_dim": shape.head_size,
-        "vocab_size": shape.vocabulary,
-        "tie_word_embeddings": shape.tied,
-        "max_position_embeddings": shape.context,
-    }
+    return dict(SHAPES[name])
 
 
 def make(name: str, folder: Path, device: str, dtype: str) -> None:

@@ -66,9 +66,7 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=5, help="repetitions; the median is printed")
     arguments = parser.parse_args()
     config = configure({"processes": 1})
-    judge = setup.open_judge(config)
-    try:
-        run = setup.open_run(config, Memory(), Ranks(), judge)
+    with setup.open_run(config, Memory(), Ranks()) as run:
         requests = _requests(run, arguments.rows)
         for name, play in (("our decoder", ours), ("transformers generate", theirs)):
             seconds, made = timed(partial(play, run.policy, requests, run.table.discriminator), arguments.times)
@@ -77,8 +75,6 @@ def main() -> None:
         for step in (Step(0, 1, "discriminator", "benchmark"), Step(1, 1, "generator", "benchmark")):
             seconds, _ = timed(partial(_step, run, step), max(2, arguments.times // 2))
             print(f"{step.role + ' step':<24} {seconds:8.1f} s  ({config.problems_per_step} problems)")
-    finally:
-        judge.close()
 
 
 def _step(run: setup.Run, step: Step) -> int:

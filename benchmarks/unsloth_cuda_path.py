@@ -158,9 +158,9 @@ def by_unsloth(part: Part, folder: Path) -> dict[str, Held]:
     from benchmarks.pretended_cuda import offload_always, pretend
 
     kernels = pretend()
-    from selfplay.learning.policy import PolicySettings, open_policy
+    from selfplay.learning.policy import Choice, open_policy
 
-    settings = PolicySettings(
+    settings = Choice(
         rank=8,
         alpha=16,
         backend="unsloth",
@@ -168,7 +168,7 @@ def by_unsloth(part: Part, folder: Path) -> dict[str, Held]:
         four_bit=False,
         dtype=part.dtype,
         context=part.context,
-        gradient_checkpointing=part.checkpointing,
+        checkpointing=part.checkpointing,
     )
     policy = open_policy(folder / "model", settings, seed=3, device="cpu")  # raises where an adapter is not heard
     trainer: Any = policy.trainer

@@ -72,7 +72,7 @@ def _build(given: Mapping[str, Any], own: Mapping[str, Any]) -> int:
     for problem in problems:
         if problem.reference_solution is None:
             say(f"{problem.id}: left out, it has no reference")
-    from selfplay.learning.references import check_references
+    from selfplay.learning.problem_check import check_references
     from selfplay.learning.setup import open_judge
 
     judge = open_judge(config)

@@ -31,7 +31,7 @@ def play(problem: str | None = None, player: str | None = None, **knobs: Any) ->
     config = source.config(knobs)
     chosen = choose(config, problem)  # a problem that does not exist is refused before torch loads
     entrant = source.open(config)
-    from selfplay.learning.references import check_references
+    from selfplay.learning.problem_check import check_references
     from selfplay.learning.setup import open_judge
     from selfplay.match.show import play_and_show
 

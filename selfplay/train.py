@@ -25,7 +25,9 @@ if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_
     signal.signal(signal.SIGINT, _leave)
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,10 +35,12 @@ from selfplay import plugins
 from selfplay.config import Config, configure, fitting_preset, from_flags, to_flags
 from selfplay.config.layers import cores
 from selfplay.errors import BadInput, SelfplayError, UnknownName
-from selfplay.run.command import INTERRUPTED, callable_module, command
+from selfplay.run.command import INTERRUPTED, callable_module, run_command
 
 if TYPE_CHECKING:
-    from selfplay.learning.loop import Result
+    from selfplay.learning.loop import Held, Result
+    from selfplay.learning.ranks import Ranks
+    from selfplay.run.recorders import Recorder
 
 ABOUT = "Train the generator and the discriminator against each other."
 HINT = (
@@ -56,63 +60,85 @@ def train(config: Config | str | Path | None = None, **knobs: Any) -> Result:
             raise SelfplayError(
                 f"give a Config or keywords, not both: {', '.join(knobs)}; dataclasses.replace changes one"
             )
-        return _run(config)
-    return _run(configure(knobs, config))
+        return _train(config)
+    return _train(configure(knobs, config))
 
 
-def _run(config: Config) -> Result:
+def _train(given: Config | Sequence[str]) -> Result:
+    """The run of a configuration, or of the flags of one."""
     from selfplay.run import ending
-    from selfplay.run.alarms import Alarms
-    from selfplay.run.callbacks import callbacks
-    from selfplay.run.folder import RunFolder
-    from selfplay.run.live import display
-    from selfplay.run.progress import Progress, evaluation_table
-    from selfplay.run.recorders import Recorder, Recorders
+    from selfplay.run.progress import evaluation_table
 
-    first, run = _first(), Path(config.output_dir)
-    recorder = Recorder()
-    if first:
+    config = given if isinstance(given, Config) else from_flags(given, about=ABOUT)
+    if _first():
         _check(config)
-    if config.resume and (done := _finished(config, Progress().say if first else recorder.say)):
+    if config.resume and (done := _finished(config)):
         return done
     if config.init_from and not config.resume:
         from selfplay.run.adapters import begun_on
 
         config = begun_on(config)  # rank, scale and layers are those of the adapters
-    # A folder that is taken is refused here, before torch is loaded.
-    screen = display(config)
-    if first:
-        alarms = Alarms(screen.say, ledger=config.ledger)
-        recorder = Recorders(RunFolder(config), screen, *_elsewhere(config, screen.say), alarms, *callbacks(config))
-    try:
-        recorder.say("loading PyTorch")
-        if first:
-            _hint(config)
-        result = _on_all_ranks(config, recorder)
-    except BaseException as error:
-        if first:
-            ending.add_what_is_left(run, error)
-        raise
-    finally:
-        recorder.close()
-    if first:
-        table = evaluation_table(result.evaluations)
-        said = ending.interrupted(run, result.steps) if result.interrupted else ending.done(config, table)
-        print(said, flush=True)
+    with _recording(config) as recorder:
+        from selfplay.learning import loop  # torch
+
+        with _all_ranks(config) as (ranks, held, end_others):
+            result = loop.train(config, recorder, ranks, held)
+            if result.interrupted:
+                end_others()
+    if _first() and result.interrupted:
+        print(ending.interrupted(Path(config.output_dir), result.steps), flush=True)
+    elif _first():
+        print(ending.done(config, evaluation_table(result.evaluations)), flush=True)
     if result.interrupted and result.stopped_by != signal.SIGINT:
         raise SystemExit(128 + result.stopped_by)
     return result
 
 
-def _finished(config: Config, say: Callable[[str], None]) -> Result | None:
+@contextmanager
+def _recording(config: Config) -> Iterator[Recorder]:
+    """Where the records go: those of the first process, to every place that is asked for. An error gets notes of what is left.
+
+    A folder that is taken is refused here, before torch is loaded.
+    """
+    from selfplay.run import ending
+    from selfplay.run.alarms import Alarms
+    from selfplay.run.callbacks import callbacks
+    from selfplay.run.folder import RunFolder
+    from selfplay.run.live import display
+    from selfplay.run.recorders import Recorder, Recorders
+
+    if not _first():
+        try:
+            yield Recorder()
+        except SelfplayError:
+            time.sleep(3)  # the first process most likely says the same, and ends this one
+            raise
+        return
+    screen = display(config)
+    alarms = Alarms(screen.say, ledger=config.ledger)
+    recorder = Recorders(RunFolder(config), screen, *_elsewhere(config, screen.say), alarms, *callbacks(config))
+    try:
+        recorder.say("loading PyTorch")
+        _hint(config)
+        yield recorder
+    except BaseException as error:
+        ending.add_what_is_left(Path(config.output_dir), error)
+        raise
+    finally:
+        recorder.close()
+
+
+def _finished(config: Config) -> Result | None:
     """The result of a resumed run that is done already; None where it can go on. Raises CheckpointError where it cannot."""
     from selfplay.run import ending
+    from selfplay.run.progress import Progress
 
     last = ending.finished(config)
     if last is None:
         return None
-    run = Path(config.output_dir)
-    say(f"{run} is finished: all {last.step} steps are done; adapters: {ending.adapters_of(run)}")
+    if _first():
+        run = Path(config.output_dir)
+        Progress().say(f"{run} is finished: all {last.step} steps are done; adapters: {ending.adapters_of(run)}")
     from selfplay.learning.loop import Result
     from selfplay.learning.state import evaluations_in
 
@@ -162,11 +188,10 @@ def _check(config: Config) -> None:
         )
 
 
-def _on_all_ranks(config: Config, recorder: Any) -> Result:
-    """The loop, in this process and those started beside it. On Ctrl-C they are ended rather than waited for."""
-    from contextlib import nullcontext
-
-    from selfplay.learning import loop
+@contextmanager
+def _all_ranks(config: Config) -> Iterator[tuple[Ranks, Held, Callable[[], None]]]:
+    """This process's place among those that train, started beside it where it is the first; what a signal waits for; and what
+    ends the others, rather than waiting for them."""
     from selfplay.learning.ranks import connect, launch, launched
     from selfplay.run.signals import Signals
 
@@ -178,10 +203,7 @@ def _on_all_ranks(config: Config, recorder: Any) -> Result:
         # What is launched ends with the first process, which hears of signals.
         with nullcontext() if launched() else Signals() as signals, launch(processes, to_flags(config)) as end_others:
             ranks = connect()
-            result = loop.train(config, recorder, ranks, signals.held if signals else nullcontext)
-            if result.interrupted:
-                end_others()
-            return result
+            yield ranks, signals.held if signals else nullcontext, end_others
     finally:
         if ranks is not None:
             ranks.close()
@@ -203,15 +225,10 @@ def _hint(config: Config) -> None:
             print(HINT.format(name=found.name, preset=preset), flush=True)
 
 
-@command("selfplay.train", NOTHING_BEGAN)
-def main(arguments: Sequence[str]) -> int:
-    try:
-        result = _run(from_flags(arguments, about=ABOUT))
-    except SelfplayError:
-        if not _first():
-            time.sleep(3)  # the first process most likely says the same, and ends this one
-        raise
-    return INTERRUPTED if result.interrupted else 0
+def main(arguments: Sequence[str] | None = None) -> int:
+    flags = sys.argv[1:] if arguments is None else arguments
+    result = run_command("selfplay.train", partial(_train, flags), NOTHING_BEGAN)
+    return result if isinstance(result, int) else INTERRUPTED if result.interrupted else 0
 
 
 callable_module(__name__, train)

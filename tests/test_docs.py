@@ -32,13 +32,13 @@ from selfplay.game.rollout import Table, play
 from selfplay.judging.execute import execute_tests
 from selfplay.judging.judge import Judge
 from selfplay.judging.replay import Subject
-from selfplay.learning.choice import card, choose, use
+from selfplay.learning.choice import card, choose
 from selfplay.learning.credit import Credit, credit, group_counts
 from selfplay.learning.memory import GIB, plan
 from selfplay.learning.ranks import Ranks
 from selfplay.learning.samples import Span
-from selfplay.learning.shapes import shape_of
-from selfplay.learning.update import UpdateSettings, UpdateStats, surrogate, update_metrics
+from selfplay.learning.shapes import model_config, shape_of
+from selfplay.learning.update import UpdateStats, clip_bounds, surrogate, update_metrics
 from selfplay.match.counts import step_counts
 from selfplay.match.examine import examine
 from selfplay.match.record import KILLS, Match, Row
@@ -212,7 +212,7 @@ def loss(worked: Worked) -> str:
     for role in ROLES:
         spans = worked.spans(role)
         advantage_N = torch.cat([torch.full((span.end - span.start,), span.advantage) for span in spans])
-        loss_N, clipped_N = surrogate(torch.ones_like(advantage_N), advantage_N, UpdateSettings().bounds)
+        loss_N, clipped_N = surrogate(torch.ones_like(advantage_N), advantage_N, clip_bounds(Config()))
         assert not clipped_N.any()
         terms = " ".join(f"{span.advantage:+.3f} x {span.end - span.start}" for span in spans)
         rows.append((role, f"-({terms.removeprefix('+')}) / {len(loss_N)}", f"{float(loss_N.mean()):+.3f}"))
@@ -233,7 +233,7 @@ def test_the_worked_group_is_what_the_package_computes(worked: Worked, part: Cal
     assert part(worked) in PAGE
 
 
-STATS = UpdateStats(0.0, 0.0, 1.0, 0.0, 0.0, 1, 0.0, 0.0, 0.0, 0.0)
+STATS = UpdateStats(tokens=1)
 
 
 def in_general(name: str) -> str:
@@ -303,12 +303,12 @@ def test_the_page_of_real_models_shows_the_memory_plan_as_it_is() -> None:
         machine = card(preset)
         assert machine
         assert config.model
-        shape = shape_of(config.model)
-        made = plan(shape, use(config, choose(config, machine, shape), shape))
+        shape = shape_of(model_config(config.model))
+        made = plan(shape, choose(config, machine, shape))
         sizes = [made.stays["weights"], made.stays["adapters"] + made.stays["optimizers"]]
         sizes += [sum(made.sampling.values()), sum(made.update.values()), made.peak]
         told = [f"{size / GIB:.2f}" for size in sizes]
-        told[2] += f", {made.use.rows}"
+        told[2] += f", {made.choice.rows}"
         assert [config.model.split("/")[1].removesuffix("-Instruct"), f"{machine.gib}", *told] == shown.split(" | ")
 
 

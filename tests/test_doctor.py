@@ -167,8 +167,9 @@ def test_the_memory_plan_of_a_folder_is_that_of_its_configuration(
 
 @pytest.mark.parametrize("flags", [["--modle", "x"], ["--model", "nobody/knows"], ["--preset", "smoke"]])
 def test_a_plan_that_cannot_be_made_is_refused_in_a_sentence(
-    flags: list[str], capsys: pytest.CaptureFixture[str]
+    flags: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     assert doctor.main(flags) == 2
     assert capsys.readouterr().err.startswith("selfplay.doctor: ")
 

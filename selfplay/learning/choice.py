@@ -7,25 +7,20 @@ tells (learning/policy/opening.py).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from typing import Any, Literal
 
 from selfplay import plugins
 from selfplay.config import CARDS, Config
 from selfplay.errors import SelfplayError, install
-from selfplay.learning.memory import GIB, RESERVE, Precision, Use, fitted, plan, table
+from selfplay.learning.memory import GIB, RESERVE, fitted, plan, table
 from selfplay.learning.plan import planned_steps
-from selfplay.learning.policy import PolicyError, check_kind
+from selfplay.learning.policy import Choice, PolicyError
 from selfplay.learning.policy.errors import NO_CUDA
-from selfplay.learning.shapes import ModelShape, ShapeUnknown, from_config, known_config, refuse, shape_of
+from selfplay.learning.policy.settings import Backend, DType
+from selfplay.learning.shapes import ModelShape, model_config, shape_of
 from selfplay.learning.thoughts import may_think
 
-Backend = str  # transformers, unsloth or a reference
-DType = Literal["float32", "bfloat16", "float16"]
-
-ROWS, PREFILL = 128, 8192
 CACHE_MIB, CACHE_MIB_EMBEDDED = 1024, 64  # of keys and values kept between turns where no GPU's memory says more
 PROBLEM_TOKENS, TURN_TOKENS = 400, 200  # of a problem's text, and of what a prompt adds to each turn: generous guesses
 SLACK = 1.5  # how much longer than planned a conversation may become
@@ -44,37 +39,6 @@ class Machine:
     @property
     def cuda(self) -> bool:
         return self.gib is not None
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """Every key settled. `row_tokens`: of the longest conversation that is planned. `why` has the reason for each key that
-    was `auto`."""
-
-    backend: Backend
-    sampler: str
-    four_bit: bool
-    dtype: DType
-    checkpointing: bool
-    row_tokens: int
-    max_seq_length: int
-    rows: int
-    prefill_tokens: int
-    why: Mapping[str, str]
-    cache_mib: int = 0
-
-    def facts(self) -> dict[str, Any]:
-        """What was taken and why, as it is printed and stands in config.yaml."""
-        cut = self.why.get("max_seq_length")
-        return {
-            "backend": f"{self.backend}: {self.why['backend']}",
-            "base": f"{'4 bit, ' if self.four_bit else ''}{self.dtype}: {self.why['precision']}",
-            "gradient_checkpointing": "on" if self.checkpointing else "off",
-            "max_seq_length": f"{self.max_seq_length}: {cut}" if cut else self.max_seq_length,
-            "generation_rows": f"{self.rows}: {self.why['generation_rows']}",
-            "prefill_tokens": self.prefill_tokens,
-            **({"kept_between_turns": f"{self.cache_mib} MiB of keys and values"} if self.cache_mib else {}),
-        }
 
 
 def this_machine(device: str) -> Machine:
@@ -102,40 +66,47 @@ def choose(config: Config, machine: Machine, shape: ModelShape | None, thinks: b
     """Raises SelfplayError where what was asked for cannot be had. `shape` None: it is not known, nothing is fitted. `thinks`:
     turns may begin with a thought."""
     backend, because = _backend(config, machine)
-    four_bit, dtype, precise = _precision(config, machine)
-    context = shape.context if shape else 1 << 30
-    planned = row_tokens(config, thinks)
-    longest = _max_seq_length(config, context, planned)
-    choice = Choice(
-        backend,
-        "generate" if backend == "unsloth" and machine.cuda and config.sampler == "auto" else config.sampler,
-        four_bit,
-        dtype,
-        not config.embedded if config.gradient_checkpointing == "auto" else config.gradient_checkpointing,
-        planned,
-        longest,
-        ROWS if config.generation_rows == "auto" else config.generation_rows,
-        PREFILL,
-        {
-            "backend": because,
-            "precision": precise,
-            "generation_rows": "as it was set",
-            **_cut(config, planned, longest),
-        },
-    )
-    if choice.sampler == "own" and backend == "unsloth" and machine.cuda:
+    on_cuda = backend == "unsloth" and machine.cuda
+    if config.sampler == "own" and on_cuda:
         raise SelfplayError(
             "sampler own cannot read the keys and values that Unsloth keeps on CUDA; give --sampler generate, or "
             "--backend transformers"
         )
-    fitting = choice if config.generation_rows != "auto" else _with_rows(config, machine, shape, choice)
-    return replace(fitting, cache_mib=_cache_mib(config, machine, shape, fitting))
+    four_bit, dtype, precise = _precision(config, machine)
+    planned = row_tokens(config, thinks)
+    longest = _max_seq_length(config, shape.context if shape else 1 << 30, planned)
+    why = {"backend": because, "precision": precise, "generation_rows": "as it was set"}
+    choice = Choice(
+        backend=backend,
+        sampler="generate" if on_cuda and config.sampler == "auto" else config.sampler,
+        four_bit=four_bit,
+        dtype=dtype,
+        thinking=config.thinking,
+        rank=config.lora_rank,
+        alpha=config.lora_alpha,
+        targets=config.lora_target_modules,
+        learning_rate=config.learning_rate[0],
+        discriminator_learning_rate=config.learning_rate[-1],
+        checkpointing=not config.embedded if config.gradient_checkpointing == "auto" else config.gradient_checkpointing,
+        context=longest,
+        # The longest conversation is the one that fills every turn.
+        row_tokens=min(planned, longest),
+        micro_batch_tokens=config.micro_batch_tokens,
+        cache_mib=0,
+        cpu=not machine.cuda,
+        why=why | _cut(config, planned, longest),
+    )
+    if config.generation_rows != "auto":
+        choice = replace(choice, rows=config.generation_rows)
+    else:
+        choice = _with_rows(machine, shape, choice)
+    return replace(choice, cache_mib=_cache_mib(config, machine, shape, choice))
 
 
-def _with_rows(config: Config, machine: Machine, shape: ModelShape | None, choice: Choice) -> Choice:
+def _with_rows(machine: Machine, shape: ModelShape | None, choice: Choice) -> Choice:
     rows, reason = choice.rows, "the usual number"
     if shape is not None and machine.gib is not None:
-        rows = fitted(shape, use(config, choice, shape), machine.gib).rows
+        rows = fitted(shape, choice, machine.gib).rows
         reason = f"what fits in {machine.gib:.1f} GiB by the memory plan"
     return replace(choice, rows=rows, why={**choice.why, "generation_rows": reason})
 
@@ -146,67 +117,34 @@ def _cache_mib(config: Config, machine: Machine, shape: ModelShape | None, choic
         return 0
     if shape is None or machine.gib is None:
         return CACHE_MIB_EMBEDDED if config.embedded else CACHE_MIB
-    made = plan(shape, use(config, choice, shape))
-    left = int((machine.gib - RESERVE) * GIB) - sum(made.stays.values()) - sum(made.sampling.values())
-    return max(0, min(left, made.sampling["keys and values"])) >> 20
-
-
-def use(config: Config, choice: Choice, shape: ModelShape) -> Use:
-    """What the memory plan asks about a run. The longest conversation is the one that fills every turn."""
-    precision: Precision = "4 bit" if choice.four_bit else "32 bit" if choice.dtype == "float32" else "16 bit"
-    return Use(
-        precision,
-        config.lora_rank,
-        config.lora_target_modules,
-        min(choice.row_tokens, choice.max_seq_length, shape.context),
-        choice.rows,
-        choice.prefill_tokens,
-        config.micro_batch_tokens,
-        choice.checkpointing,
-        choice.cache_mib,
-    )
+    planned = plan(shape, choice)
+    left = int((machine.gib - RESERVE) * GIB) - sum(planned.stays.values()) - sum(planned.sampling.values())
+    return max(0, min(left, planned.sampling["keys and values"])) >> 20
 
 
 def memory_plan(config: Config) -> tuple[str, bool]:
-    """What a run would take, in lines, and whether it fits: on the preset's card, or on this machine.
+    """What a run would take, in lines, and whether it fits: on the preset's card, or on this machine. No weights are loaded.
 
-    Nothing is loaded and nothing fetched. Raises ShapeUnknown where the model's sizes are not known here or it is none that can
-    play, SelfplayError where the embedded player plays: it needs some hundred MiB anywhere.
+    Raises PolicyError where the model is not there or is none that can play, ShapeUnknown where its memory follows other rules,
+    SelfplayError where the embedded player plays: it needs some hundred MiB anywhere.
     """
     if config.model is None:
         raise SelfplayError("the embedded player fits anywhere; give the --model, or a --preset, to plan for")
     machine = card(config.preset or "") or this_machine(config.device)
-    if found := known_config(config.model):
-        refuse(config.model, found)
-        check_kind(config.model, found)  # asks transformers, which a name alone does not need
-    shape = shape_of(config.model)
+    shape = shape_of(model_config(config.model))
     choice = choose(config, machine, shape, may_think(config.model, config.thinking))
     taken = "".join(f"  {name.replace('_', ' ')}: {value}\n" for name, value in choice.facts().items())
-    made = plan(shape, replace(use(config, choice, shape), cpu=not machine.cuda))
-    text = f"{config.model}\n{taken}{table(made, machine.gib, machine.name)}"
-    return text, machine.gib is None or made.fits(machine.gib)
+    planned = plan(shape, choice)
+    text = f"{config.model}\n{taken}{table(planned, machine.gib, machine.name)}"
+    return text, machine.gib is None or planned.fits(machine.gib)
 
 
-def known_shape(model: str) -> ModelShape | str:
-    """Of a model about to be loaded, whose config.json is fetched if need be; in words why not, where no plan can be made.
-
-    Raises ShapeUnknown where the model is not there, or is none that can play.
-    """
-    config = known_config(model, fetch=True)
-    assert config is not None
-    refuse(model, config)
-    try:
-        return from_config(config)
-    except ShapeUnknown as error:
-        return str(error)
-
-
-def check_room(config: Config, choice: Choice, shape: ModelShape, machine: Machine) -> str:
+def check_room(model: str, choice: Choice, shape: ModelShape, machine: Machine) -> str:
     """The memory plan in lines. Raises SelfplayError where not even what stays fits: then loading is of no use."""
-    made = plan(shape, replace(use(config, choice, shape), cpu=not machine.cuda))
-    lines = table(made, machine.gib, machine.name)
-    if machine.gib is not None and sum(made.stays.values()) > machine.gib * GIB:
-        raise SelfplayError(f"{config.model} does not fit on {machine.name}\n{lines}")
+    planned = plan(shape, choice)
+    lines = table(planned, machine.gib, machine.name)
+    if machine.gib is not None and sum(planned.stays.values()) > machine.gib * GIB:
+        raise SelfplayError(f"{model} does not fit on {machine.name}\n{lines}")
     return lines
 
 

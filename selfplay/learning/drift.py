@@ -25,16 +25,13 @@ class Drift:
     stage: int = 0
     then: dict[Role, Snapshot] = field(default_factory=dict)
 
-    def begin(self, trainer: Trainer, stage: int) -> None:
-        """Called at every step; takes its copy at the first of a stage."""
+    def measure(
+        self, trainer: Trainer, stage: int, groups: Sequence[Group], temperature: float, relief: Relief
+    ) -> tuple[float, int]:
+        """Summed KL in nats and the number of tokens, over the prefixes of a step's groups; called before any update of the
+        step, since that is when they were played. `relief`: the tokens of a micro-batch, halved when memory runs out."""
         if stage != self.stage:
             self.stage, self.then = stage, {role: trainer.snapshot(role) for role in ROLES}
-
-    def measure(
-        self, trainer: Trainer, groups: Sequence[Group], temperature: float, relief: Relief
-    ) -> tuple[float, int]:
-        """Summed KL in nats and the number of tokens, over the prefixes of these groups, each played before any update
-        of the step. `relief`: the tokens of a micro-batch, halved when memory runs out."""
         return relief.run(partial(self._measure, trainer, groups, temperature))
 
     def _measure(self, trainer: Trainer, groups: Sequence[Group], temperature: float, tokens: int) -> tuple[float, int]:

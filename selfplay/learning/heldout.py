@@ -17,7 +17,7 @@ from selfplay.evaluation.figures import Measured, figures, measured_of
 from selfplay.game.problems import Problem, load_problems
 from selfplay.judging.judge import Judge
 from selfplay.learning.plan import planned_steps
-from selfplay.learning.references import check_references
+from selfplay.learning.problem_check import check_references
 from selfplay.learning.setup import Run, open_problems
 from selfplay.match.entrant import Entrant
 

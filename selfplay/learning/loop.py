@@ -18,7 +18,7 @@ from typing import Any
 
 from selfplay.config import Config
 from selfplay.errors import SelfplayError
-from selfplay.game.episode import ROLES, Role
+from selfplay.game.episode import ROLES, Group, Role
 from selfplay.game.phases import Step, trained_stages
 from selfplay.game.problems import Problem
 from selfplay.game.rollout import play
@@ -28,8 +28,9 @@ from selfplay.learning.heldout import evaluate, record_opponent
 from selfplay.learning.plan import planned_steps, rate_factor, trained_roles, whole_schedule
 from selfplay.learning.policy import PolicyError
 from selfplay.learning.ranks import Ranks
+from selfplay.learning.samples import Sample
 from selfplay.learning.setup import Run
-from selfplay.learning.update import UpdateStats, clipped_update, update_metrics, update_relief
+from selfplay.learning.update import UpdateStats, clipped_update, update_metrics
 from selfplay.match.counts import Counts, merged, step_counts
 from selfplay.match.entrant import Entrant
 from selfplay.match.examine import examine
@@ -87,46 +88,37 @@ def train(config: Config, recorder: Recorder, ranks: Ranks | None = None, held: 
     step: on Ctrl-C the result says `interrupted`, an error is raised on afterwards. Before that Ctrl-C is raised on, and
     nothing is kept. `held` makes the block that a signal waits for; without it Ctrl-C cuts a step off.
     """
-    ranks = ranks or Ranks()
     planned_steps(config)  # a run without a step is refused before anything is started
-    recorder.say(f"starting the sandbox: {config.sandbox}")
-    judge = setup.open_judge(config)
-    try:
-        return _train(setup.open_run(config, recorder, ranks, judge), held)
-    finally:
-        judge.close()
-
-
-def _train(run: Run, held: Held) -> Result:
-    state = run.state
-    try:
-        if state.opponent is None:
-            state.opponent = record_opponent(run)
-        evaluate(run)
-        for step in state.plan[state.done :]:
-            with held():
-                train_step(run, step)
-                run.recorder.checkpoint(state)
+    with setup.open_run(config, recorder, ranks or Ranks()) as run:
+        state = run.state
+        try:
+            if state.opponent is None:
+                state.opponent = record_opponent(run)
             evaluate(run)
-            if step.ends_stage and not state.paid:
-                run.recorder.say(UNPAID)
-    except KeyboardInterrupt as stop:
-        if not state.begun:
+            for step in state.plan[state.done :]:
+                with held():
+                    train_step(run, step)
+                    recorder.checkpoint(state)
+                evaluate(run)
+                if step.ends_stage and not state.paid:
+                    recorder.say(UNPAID)
+        except KeyboardInterrupt as stop:
+            if not state.begun:
+                raise
+            _leave(run)
+            return Result(
+                state.evaluations, state.done, True, getattr(stop, "number", signal.SIGINT), config.output_dir
+            )
+        except Exception as error:
+            if state.begun:
+                try:
+                    _leave(run)
+                except SelfplayError as trouble:  # the first error tells more
+                    error.add_note(f"the adapters could not be saved: {trouble}")
             raise
-        _leave(run)
-        return Result(
-            state.evaluations, state.done, True, getattr(stop, "number", signal.SIGINT), run.config.output_dir
-        )
-    except Exception as error:
-        if state.begun:
-            try:
-                _leave(run)
-            except SelfplayError as trouble:  # the first error tells more
-                error.add_note(f"the adapters could not be saved: {trouble}")
-        raise
-    run.recorder.save(run.policy)
-    run.recorder.checkpoint(state, must=True)  # the last: it says that the run is finished
-    return Result(state.evaluations, state.done, output_dir=run.config.output_dir)
+        recorder.save(run.policy)
+        recorder.checkpoint(state, must=True)  # the last: it says that the run is finished
+        return Result(state.evaluations, state.done, output_dir=config.output_dir)
 
 
 UNPAID = (
@@ -145,57 +137,63 @@ def _leave(run: Run) -> None:
 
 def train_step(run: Run, step: Step) -> None:
     """One step of the game: play, examine, score, credit, update, record."""
-    clock, state, trainer = Clock(), run.state, run.policy.trainer
-    # A step plays alike whether an evaluation, a resume or nothing came before it.
-    run.policy.sampler.forget()
-    state.drift.begin(trainer, step.stage)
-    groups = play(run.policy, run.prompts, draw_problems(run, step), step, run.table)
-    run.policy.sampler.forget()  # what it keeps between turns would take the update's memory
-    if run.config.adversary == "golden":
-        groups = run.golden.dealt(groups, run.judge)
+    clock, state = Clock(), run.state
+    groups = play_groups(run, step)
     clock.lap("play")
-    dependent = run.judge.order_dependent
-    # Mutants are targets for suites: a generator's step pays programs, and would run them for nothing.
-    mutants = run.mutants if step.trains("discriminator") else None
-    replay = replayed(state.bank) if run.config.replay and step.trains("generator") else {}
-    matches = score(examine(groups, step, run.judge, run.config.cases_per_turn, mutants, replay), run.rule)
+    examined, order_dependent = examine_groups(run, step, groups)
+    matches = score(examined, run.rule)
     clock.lap("judge")
-    # Before the update: the prefixes were sampled with the weights that are about to move.
-    relief = update_relief(state.micro_batch_tokens, run.recorder)
-    drifted = state.drift.measure(trainer, groups, run.config.temperature, relief)
+    drift = state.drift.measure(run.policy.trainer, step.stage, groups, run.config.temperature, state.relief)
     stats: dict[Role, UpdateStats] = {}
     credits: dict[Role, Credit] = {}
-    running, skipped = state.running, state.skipped
+    running = state.running
     for role in trained_roles(run.config, step):
         stages = trained_stages(step, run.config.trained_stages)
         credits[role] = credit(matches, role, stages, run.config, running, run.ranks)
         matches, running = credits[role].matches, credits[role].running
-        state.begun = True
-        trainer.scale_rate(role, rate_factor(run.config, step))
-        # Ranks without a sample take part too: gradients are summed over all of them.
-        stats[role] = clipped_update(run.policy, role, credits[role].samples, run.update_settings, run.ranks, relief)
-        skipped = _count_skipped(run, role, stats[role], skipped)
-    state.micro_batch_tokens = relief.size
+        stats[role] = update(run, step, role, credits[role].samples)
     clock.lap("update")
-    counts = step_counts(matches, drifted, run.judge.order_dependent - dependent) + group_counts(credits)
-    found = run.ranks.gather(banked(state.bank, matches, run.config.output_dir))  # a problem is one rank's
-    state.ahead()
-    metrics = _record(run, step, matches, counts, stats, clock)
-    state.step_done(running, skipped, found, metrics)
+    counts = step_counts(matches, drift, order_dependent) + group_counts(credits)
+    banks = run.ranks.gather(banked(state.bank, matches, run.config.output_dir))  # a problem is one rank's
+    metrics = record(run, step, matches, counts, stats, clock)
+    state.step_done(running, stats, banks, metrics)
 
 
-def _count_skipped(run: Run, role: Role, stats: UpdateStats, skipped: Mapping[Role, int]) -> Mapping[Role, int]:
-    """The updates skipped in a row by role, after this one; raises PolicyError at the third, which is no accident."""
-    if not stats.skipped:
-        # An update without a scored token says nothing about the gradient.
-        return {**skipped, role: 0 if stats.tokens else skipped.get(role, 0)}
-    run.recorder.say(f"the {role}'s gradient was not finite: this update is skipped")
-    if skipped.get(role, 0) + 1 == MAX_SKIPPED:
-        raise PolicyError(
-            f"{MAX_SKIPPED} updates of the {role} in a row had a gradient that is not finite; the adapters are those of the "
-            "last finite one. Lower --learning-rate, or load the model in bf16 or fp32"
-        )
-    return {**skipped, role: skipped.get(role, 0) + 1}
+def play_groups(run: Run, step: Step) -> list[Group]:
+    """The step's problems, played by both roles as its weights are. What the sampler keeps from turn to turn is dropped on both
+    sides: a step plays alike whatever came before it, and the update needs the memory."""
+    run.policy.sampler.forget()
+    groups = play(run.policy, run.prompts, draw_problems(run, step), step, run.table)
+    run.policy.sampler.forget()
+    return run.golden.dealt(groups, run.judge) if run.config.adversary == "golden" else groups
+
+
+def examine_groups(run: Run, step: Step, groups: Sequence[Group]) -> tuple[list[Match], int]:
+    """The groups with their verdicts, and how many cases were found to depend on the order in which they run."""
+    before = run.judge.order_dependent
+    # Mutants are targets for suites: a generator's step pays programs, and would run them for nothing.
+    mutants = run.mutants if step.trains("discriminator") else None
+    replay = replayed(run.state.bank) if run.config.replay and step.trains("generator") else {}
+    matches = examine(groups, step, run.judge, run.config.cases_per_turn, mutants, replay)
+    return matches, run.judge.order_dependent - before
+
+
+def update(run: Run, step: Step, role: Role, samples: Sequence[Sample]) -> UpdateStats:
+    """Moves the adapter of `role`; raises PolicyError at the third update in a row that is skipped, which is no accident.
+
+    Ranks without a sample take part too: gradients are summed over all of them.
+    """
+    run.state.begun = True
+    run.policy.trainer.scale_rate(role, rate_factor(run.config, step))
+    stats = clipped_update(run.policy, role, samples, run.config, run.ranks, run.state.relief)
+    if stats.skipped:
+        run.recorder.say(f"the {role}'s gradient was not finite: this update is skipped")
+        if run.state.skipped.get(role, 0) + 1 == MAX_SKIPPED:
+            raise PolicyError(
+                f"{MAX_SKIPPED} updates of the {role} in a row had a gradient that is not finite; the adapters are those of "
+                "the last finite one. Lower --learning-rate, or load the model in bf16 or fp32"
+            )
+    return stats
 
 
 def draw_problems(run: Run, step: Step) -> list[Problem]:
@@ -221,10 +219,11 @@ class Clock:
         return time.perf_counter() - self.started
 
 
-def _record(
+def record(
     run: Run, step: Step, matches: Sequence[Match], counts: Counts, stats: Mapping[Role, UpdateStats], clock: Clock
 ) -> Mapping[str, Any]:
     """Records what all ranks did in a step; its metrics are the same on each, but for the seconds."""
+    run.state.ahead()
     times = {"seconds": clock.seconds} | {f"seconds/{name}": seconds for name, seconds in clock.laps.items()}
     head = {"kind": "step", "schema": SCHEMA, "step": step.index, "steps": len(whole_schedule(run.config))}
     head |= {"stage": step.stage, "role": step.role, "phase": step.phase}

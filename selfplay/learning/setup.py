@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 
 import torch
@@ -20,16 +21,16 @@ from selfplay.game.rewards import RewardRule, get_rule
 from selfplay.game.rollout import Table
 from selfplay.judging.golden import GoldenExams
 from selfplay.judging.judge import Judge
-from selfplay.learning.choice import check_room, choose, known_shape, this_machine
+from selfplay.learning.choice import check_room, choose, this_machine
 from selfplay.learning.classes import known_classes
 from selfplay.learning.plan import planned_steps
-from selfplay.learning.policy import EMBEDDED, NOBODY, Listener, Policy, PolicySettings, open_policy
+from selfplay.learning.policy import EMBEDDED, NOBODY, Listener, Policy, open_policy
+from selfplay.learning.problem_check import check_references
 from selfplay.learning.ranks import Ranks
-from selfplay.learning.references import check_references
-from selfplay.learning.shapes import ModelShape
+from selfplay.learning.shapes import ShapeUnknown, model_config, shape_of
 from selfplay.learning.state import State
 from selfplay.learning.thoughts import may_think
-from selfplay.learning.update import UpdateSettings
+from selfplay.learning.update import gap_limit, update_relief
 from selfplay.match.ledger import NO_LEDGER
 from selfplay.mutation.cache import MutantCache
 from selfplay.run.adapters import check_base, find_adapters
@@ -54,44 +55,45 @@ class Run:
     judge: Judge
     table: Table
     rule: RewardRule
-    update_settings: UpdateSettings
     problems: Mapping[str, Sequence[Problem]]
     state: State
     mutants: MutantCache = field(default_factory=MutantCache)
     golden: GoldenExams = field(default_factory=GoldenExams)
 
 
-def open_run(config: Config, recorder: Recorder, ranks: Ranks, judge: Judge) -> Run:
-    """Opens player and problems, and says what takes time."""
-    recorder.say(f"loading {config.model or 'the embedded player'}")
-    policy, settings = open_player(config, recorder), update_settings(config)
-    if config.ledger == "off":
-        recorder.say(NO_LEDGER)
-    recorder.about(
-        tier=judge.box.tier,
-        trainer=type(policy.trainer).__name__,
-        sampler=type(policy.sampler).__name__,
-        logprob_gap_limit=settings.gap_bound(policy.trainer.bounds),
-    )
-    problems = open_problems(config, judge, ranks, recorder.say)
-    return Run(
-        config,
-        ranks,
-        recorder,
-        policy=policy,
-        prompts=open_prompts(config),
-        judge=judge,
-        table=table(config),
-        rule=reward_rule(config),
-        update_settings=settings,
-        problems=problems,
-        state=open_state(policy, config, recorder, ranks),
-    )
+@contextmanager
+def open_run(config: Config, recorder: Recorder, ranks: Ranks) -> Iterator[Run]:
+    """Opens sandbox, player and problems, and says what takes time."""
+    recorder.say(f"starting the sandbox: {config.sandbox}")
+    with closing(open_judge(config)) as judge:
+        recorder.say(f"loading {config.model or 'the embedded player'}")
+        policy = open_player(config, recorder)
+        if config.ledger == "off":
+            recorder.say(NO_LEDGER)
+        recorder.about(
+            tier=judge.box.tier,
+            trainer=type(policy.trainer).__name__,
+            sampler=type(policy.sampler).__name__,
+            logprob_gap_limit=gap_limit(config, policy.trainer.bounds),
+        )
+        problems = open_problems(config, judge, ranks, recorder.say)
+        yield Run(
+            config,
+            ranks,
+            recorder,
+            policy=policy,
+            prompts=open_prompts(config),
+            judge=judge,
+            table=table(config),
+            rule=reward_rule(config),
+            problems=problems,
+            state=open_state(policy, config, recorder, ranks),
+        )
 
 
 def open_state(policy: Policy, config: Config, recorder: Recorder, ranks: Ranks) -> State:
     """The state that the run begins with: fresh, on trained adapters, or that of a checkpoint."""
-    state = State(policy, config, planned_steps(config))
+    state = State(policy, config, planned_steps(config), update_relief(config.micro_batch_tokens, recorder))
     found = None
     if config.resume:
         [found, *_] = ranks.gather(to_resume(config.resume, recorder.say) if ranks.first else None)
@@ -123,41 +125,25 @@ def begin_on(policy: Policy, name: str, say: Callable[[str], None]) -> None:
             say(f"the {role} begins fresh: {name} holds no adapter of it")
 
 
-def open_player(config: Config, told: Listener = NOBODY) -> Policy:
+def open_player(config: Config, listener: Listener = NOBODY) -> Policy:
     """The policy that plays both roles: the embedded player unless the configuration names a model.
 
-    `told` is told what was chosen for a model and why, and when memory runs out. Raises SelfplayError where the model, or what
-    was asked of it, cannot be had; before anything heavy is loaded where that can be known.
+    `listener` is told what was chosen for a model and why, and when memory runs out. Raises SelfplayError where the model, or
+    what was asked of it, cannot be had; before anything heavy is loaded where that can be known.
     """
-    if config.embedded:
-        torch.set_num_threads(1)  # its matrices are too small to share; cores are used by processes
-        told = NOBODY
     machine = this_machine(config.device)
-    known = None if config.model is None else known_shape(config.model)
-    shape = known if isinstance(known, ModelShape) else None
-    choice = choose(
-        config, machine, shape, config.model is not None and may_think(config.model, config.thinking, fetch=True)
-    )
-    told.about(**choice.facts())
-    told.say(check_room(config, choice, shape, machine) if shape else str(known))
-    settings = PolicySettings(
-        rank=config.lora_rank,
-        alpha=config.lora_alpha,
-        targets=config.lora_target_modules,
-        learning_rate=config.learning_rate[0],
-        discriminator_learning_rate=config.learning_rate[-1],
-        backend=choice.backend,
-        sampler=choice.sampler,
-        four_bit=choice.four_bit,
-        dtype=choice.dtype,
-        context=choice.max_seq_length,
-        rows=choice.rows,
-        prefill_tokens=choice.prefill_tokens,
-        cache_mib=choice.cache_mib,
-        gradient_checkpointing=choice.checkpointing,
-        thinking=config.thinking,
-    )
-    return open_policy(config.model or EMBEDDED, settings, config.seed, config.device, told)
+    if config.model is None:
+        torch.set_num_threads(1)  # its matrices are too small to share; cores are used by processes
+        return open_policy(EMBEDDED, choose(config, machine, None), config.seed, config.device)
+    shape, unplanned = None, ""
+    try:
+        shape = shape_of(model_config(config.model))
+    except ShapeUnknown as error:
+        unplanned = str(error)
+    choice = choose(config, machine, shape, may_think(config.model, config.thinking))
+    listener.about(**choice.facts())
+    listener.say(check_room(config.model, choice, shape, machine) if shape else unplanned)
+    return open_policy(config.model, choice, config.seed, config.device, listener)
 
 
 def open_prompts(config: Config) -> Prompts:
@@ -180,19 +166,6 @@ def table(config: Config) -> Table:
     sampling = Sampling(config.temperature, config.max_completion_length, config.thinking_tokens)
     suites = 0 if config.adversary in ("none", "golden") else config.num_suites
     return Table(config.num_generations, suites, config.num_targets, sampling, sampling)
-
-
-def update_settings(config: Config) -> UpdateSettings:
-    bound = {} if config.logprob_gap_limit is None else {"logprob_gap_bound": config.logprob_gap_limit}
-    return UpdateSettings(
-        epsilon=config.epsilon[0],
-        epsilon_high=config.epsilon[-1],
-        beta=config.beta,
-        num_iterations=config.num_iterations,
-        temperature=config.temperature,
-        micro_batch_tokens=config.micro_batch_tokens,
-        **bound,
-    )
 
 
 def reward_rule(config: Config) -> RewardRule:

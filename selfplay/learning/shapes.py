@@ -1,8 +1,8 @@
-"""The sizes of a language model that say how much memory it takes: from its config.json, or from a table of usual models.
+"""The sizes of a language model that say how much memory it takes, counted on transformers' own model without its data.
 
-Plain Python, so that a plan can be made without torch, without the weights and without a network. Covers dense decoders
-of the Llama kind (Llama, Mistral, Qwen, Gemma, ...). Mixtures of experts and layers without attention are refused: their
-memory goes by other rules, and a wrong plan is worse than none.
+A model's config.json is its folder's, the hub's, or that of a usual model, for which no network is asked. Covers dense decoders
+whose layers are made as Llama's (Llama, Mistral, Qwen, Gemma, ...). Mixtures of experts and layers without attention are
+refused: their memory goes by other rules, and a wrong plan is worse than none.
 """
 
 from __future__ import annotations
@@ -15,19 +15,22 @@ from pathlib import Path
 from typing import Any
 
 from selfplay.errors import SelfplayError
+from selfplay.learning.policy import PolicyError, check_kind
 
-_EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_intermediate_size")
 _WRITERS = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration")
-_TIED_BY_DEFAULT = ("gemma", "gemma2", "gemma3_text", "cohere")
+_LINEARS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")  # of a layer
 
 
 class ShapeUnknown(SelfplayError):
-    """Nothing is known of the model's sizes, or they follow rules that the plan does not know."""
+    """A model's memory follows rules that the plan does not know."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelShape:
-    """Sizes in numbers, not bytes. `tied`: the head is the embedding. `context`: the most tokens of a row."""
+    """Sizes in numbers, not bytes. `context`: the most tokens of a row. `linears`: of a layer, (inputs, outputs).
+
+    `linear_weights`: of all layers, what 4 bit makes smaller; `other_weights` stay at the model's own precision.
+    """
 
     hidden: int
     intermediate: int
@@ -36,10 +39,11 @@ class ModelShape:
     kv_heads: int
     head_size: int
     vocabulary: int
-    tied: bool
     context: int
-    qkv_bias: bool = False
-    head_norms: bool = False
+    linears: Mapping[str, tuple[int, int]]
+    linear_weights: int
+    other_weights: int
+    head_norms: bool
 
     @property
     def queries(self) -> int:
@@ -50,180 +54,133 @@ class ModelShape:
     def keys(self) -> int:
         return self.kv_heads * self.head_size
 
-    @property
-    def linears(self) -> dict[str, tuple[int, int]]:
-        """(inputs, outputs) of a layer's linear modules, by name."""
-        return {
-            "q_proj": (self.hidden, self.queries),
-            "k_proj": (self.hidden, self.keys),
-            "v_proj": (self.hidden, self.keys),
-            "o_proj": (self.queries, self.hidden),
-            "gate_proj": (self.hidden, self.intermediate),
-            "up_proj": (self.hidden, self.intermediate),
-            "down_proj": (self.intermediate, self.hidden),
-        }
 
-    @property
-    def linear_weights(self) -> int:
-        """Of all layers: what 4 bit makes smaller."""
-        return self.layers * sum(inputs * outputs for inputs, outputs in self.linears.values())
-
-    @property
-    def other_weights(self) -> int:
-        """Embedding, head, norms and biases: what stays at the model's own precision."""
-        norms = 2 * self.hidden + (2 * self.head_size if self.head_norms else 0)
-        biases = self.queries + 2 * self.keys if self.qkv_bias else 0
-        return self.vocabulary * self.hidden * (1 if self.tied else 2) + self.layers * (norms + biases) + self.hidden
+def _keys(kind: str, *sizes: int, tied: bool = False) -> dict[str, Any]:
+    names = ("hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads")
+    rest = {"vocab_size": 152_064 if kind == "qwen2" and not tied else 151_936, "tie_word_embeddings": tied}
+    more = (
+        {"max_position_embeddings": 32_768} if kind == "qwen2" else {"max_position_embeddings": 40_960, "head_dim": 128}
+    )
+    return {"model_type": kind, **dict(zip(names, sizes, strict=True)), **rest, **more}
 
 
-Sizes = tuple[int, int, int, int, int, int]  # hidden, intermediate, layers, heads, key-value heads, head size
-
-
-def _qwen2(sizes: Sizes, vocabulary: int = 152_064, tied: bool = False) -> ModelShape:
-    return ModelShape(*sizes, vocabulary, tied, context=32_768, qkv_bias=True)
-
-
-def _qwen3(sizes: Sizes, tied: bool = False) -> ModelShape:
-    return ModelShape(*sizes, 151_936, tied, context=40_960, head_norms=True)
-
-
-def _llama(sizes: Sizes, vocabulary: int, context: int, tied: bool = False) -> ModelShape:
-    return ModelShape(*sizes, vocabulary, tied, context)
-
-
-# From the models' published configurations.
-USUAL: Mapping[tuple[str, str], ModelShape] = {
-    ("qwen2.5", "0.5b"): _qwen2((896, 4864, 24, 14, 2, 64), 151_936, tied=True),
-    ("qwen2.5", "1.5b"): _qwen2((1536, 8960, 28, 12, 2, 128), 151_936, tied=True),
-    ("qwen2.5", "3b"): _qwen2((2048, 11_008, 36, 16, 2, 128), 151_936, tied=True),
-    ("qwen2.5", "7b"): _qwen2((3584, 18_944, 28, 28, 4, 128)),
-    ("qwen2.5", "14b"): _qwen2((5120, 13_824, 48, 40, 8, 128)),
-    ("qwen2.5", "32b"): _qwen2((5120, 27_648, 64, 40, 8, 128)),
-    ("qwen3", "0.6b"): _qwen3((1024, 3072, 28, 16, 8, 128), tied=True),
-    ("qwen3", "1.7b"): _qwen3((2048, 6144, 28, 16, 8, 128), tied=True),
-    ("qwen3", "4b"): _qwen3((2560, 9728, 36, 32, 8, 128), tied=True),
-    ("qwen3", "8b"): _qwen3((4096, 12_288, 36, 32, 8, 128)),
-    ("qwen3", "14b"): _qwen3((5120, 17_408, 40, 40, 8, 128)),
-    ("qwen3", "32b"): _qwen3((5120, 25_600, 64, 64, 8, 128)),
-    ("llama-3.2", "1b"): _llama((2048, 8192, 16, 32, 8, 64), 128_256, 131_072, tied=True),
-    ("llama-3.2", "3b"): _llama((3072, 8192, 28, 24, 8, 128), 128_256, 131_072, tied=True),
-    ("llama-3", "8b"): _llama((4096, 14_336, 32, 32, 8, 128), 128_256, 8192),
-    ("llama-3.1", "8b"): _llama((4096, 14_336, 32, 32, 8, 128), 128_256, 131_072),
-    ("mistral", "7b"): _llama((4096, 14_336, 32, 32, 8, 128), 32_768, 32_768),
+# From the published configurations: models that presets, pages and benchmarks name.
+USUAL: Mapping[str, Mapping[str, Any]] = {
+    "qwen2.5-0.5b": _keys("qwen2", 896, 4864, 24, 14, 2, tied=True),
+    "qwen2.5-1.5b": _keys("qwen2", 1536, 8960, 28, 12, 2, tied=True),
+    "qwen2.5-7b": _keys("qwen2", 3584, 18_944, 28, 28, 4),
+    "qwen2.5-14b": _keys("qwen2", 5120, 13_824, 48, 40, 8),
+    "qwen2.5-32b": _keys("qwen2", 5120, 27_648, 64, 40, 8),
+    "qwen3-1.7b": _keys("qwen3", 2048, 6144, 28, 16, 8, tied=True),
+    "qwen3-4b": _keys("qwen3", 2560, 9728, 36, 32, 8, tied=True),
+    "qwen3-8b": _keys("qwen3", 4096, 12_288, 36, 32, 8),
 }
 
 
-def shape_of(model: str | Path) -> ModelShape:
-    """Of a model's folder, of one that was downloaded before, or of a usual name. Raises ShapeUnknown. Asks no network."""
-    config = known_config(model)
-    return _by_name(str(model)) if config is None else from_config(config)
-
-
-def known_config(model: str | Path, fetch: bool = False) -> dict[str, Any] | None:
-    """The config.json of a folder or in the hub's local cache; None where there is none.
-
-    `fetch`: of a hub name get it, if it is not there. Raises ShapeUnknown where a folder holds none, where it cannot be
-    read, or where the hub does not give it.
-    """
-    file = known_file(model, "config.json", fetch)
-    if file is None and Path(model).is_dir():
-        raise ShapeUnknown(f"{model} holds no config.json; give the folder of a model, or a hub name")
-    return None if file is None else read_table(file)
-
-
-def known_file(model: str | Path, name: str, fetch: bool = False) -> Path | None:
-    """A file of a folder or in the hub's local cache; None where there is none. `fetch` and errors as above."""
-    if Path(model).is_dir():
-        return file if (file := Path(model) / name).is_file() else None
-    from huggingface_hub import hf_hub_download, try_to_load_from_cache
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
-
-    try:
-        found = try_to_load_from_cache(str(model), name)
-        if found is None and fetch:
-            found = hf_hub_download(str(model), name)
-    except HFValidationError:
-        if fetch:
-            raise ShapeUnknown(f"{model} is neither a folder nor a hub name such as Qwen/Qwen3-4B") from None
+def usual(model: str) -> Mapping[str, Any] | None:
+    """The config.json of a usual model, or of one that was made from it, by its name."""
+    if Path(model).is_dir() or "/" not in model:
         return None
-    except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
-        raise ShapeUnknown(
-            f"{model} is no folder here, and the hub did not give its {name} ({_first_line(error)}); look at the name, at "
-            "the network, and for a private or gated model at `hf auth login`"
-        ) from None
-    return Path(found) if isinstance(found, str) else None
+    named = re.match(r"(qwen2\.5|qwen3)(?:-coder)?-([\d.]+b)(?![^-])", model.rpartition("/")[2].lower())
+    return USUAL.get("-".join(named.groups())) if named else None
 
 
-def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0].rstrip(".")
-
-
-def read_table(file: Path) -> dict[str, Any]:
-    """A JSON object. Raises ShapeUnknown where it cannot be read or is none."""
-    try:
-        config = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ShapeUnknown(f"{file} cannot be read ({error}); give a folder with a model's config.json") from None
-    if not isinstance(config, dict):
-        raise ShapeUnknown(f"{file} holds no table of keys; give a folder with a model's config.json")
-    return config
-
-
-def refuse(model: str | Path, config: Mapping[str, Any]) -> None:
-    """Raises ShapeUnknown where a configuration says that this is nothing that two players can be made of."""
-    makes = [str(each) for each in config.get("architectures") or ()]
-    if makes and not any(each.endswith(_WRITERS) for each in makes):
-        raise ShapeUnknown(f"{model} is a {', '.join(makes)}, no causal language model; choose one that writes text")
+def model_config(model: str) -> dict[str, Any]:
+    """A model's config.json. Raises PolicyError where there is none, or none of a model that two players can be made of."""
+    file = model_file(model, "config.json")
+    if file is None and usual(model) is None:
+        raise PolicyError(f"{model} holds no config.json; give the folder of a model, or a hub name")
+    config = dict(usual(model) or {}) if file is None else read_table(file)
+    writes = [str(each) for each in config.get("architectures") or ()]
+    if writes and not any(each.endswith(_WRITERS) for each in writes):
+        raise PolicyError(f"{model} is a {', '.join(writes)}, no causal language model; choose one that writes text")
     quantised = config.get("quantization_config") or {}
-    method = quantised.get("quant_method", "bitsandbytes")
-    if quantised.get("load_in_8bit"):
-        method += " to 8 bit"
+    method = quantised.get("quant_method", "bitsandbytes") + (" to 8 bit" if quantised.get("load_in_8bit") else "")
     if method != "bitsandbytes":
-        raise ShapeUnknown(
+        raise PolicyError(
             f"{model} is quantised by {method}, which adapters here do not train on; choose the unquantised model, which is "
             "loaded in 4 bit where bitsandbytes is installed"
         )
+    check_kind(model, config)
+    return config
 
 
-def _by_name(model: str) -> ModelShape:
-    name = model.rsplit("/", 1)[-1].lower()
-    found = [
-        (family, shape)
-        for (family, size), shape in USUAL.items()
-        if name.removeprefix("meta-").startswith(f"{family}-") and re.search(rf"-{re.escape(size)}(-|$)", name)
-    ]
-    if not found or "-vl" in name:
-        known = ", ".join(f"{family}-{size}" for family, size in USUAL)
-        raise ShapeUnknown(
-            f"{model} is no folder, was not downloaded here and is none of the usual models ({known}); "
-            "give a folder that holds its config.json"
-        )
-    return max(found, key=lambda each: len(each[0]))[1]
+def model_file(model: str, name: str) -> Path | None:
+    """A file of a model's folder or of the hub; None where there is none. Of a usual model none is fetched.
+
+    Raises PolicyError where the hub does not give it.
+    """
+    if Path(model).is_dir():
+        return file if (file := Path(model) / name).is_file() else None
+    from huggingface_hub import hf_hub_download, try_to_load_from_cache
+    from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+    try:
+        file = try_to_load_from_cache(model, name)
+        if file is None and usual(model) is None:
+            file = hf_hub_download(model, name)
+    except HFValidationError:
+        raise PolicyError(f"{model} is neither a folder nor a hub name such as Qwen/Qwen3-4B") from None
+    except (EntryNotFoundError, HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
+        why = str(error).strip().partition("\n")[0].rstrip(".")
+        raise PolicyError(
+            f"{model} is no folder here, and the hub did not give its {name} ({why}); look at the name, at the network, and "
+            "for a private or gated model at `hf auth login`"
+        ) from None
+    return Path(file) if isinstance(file, str) else None
 
 
-def from_config(config: Mapping[str, Any]) -> ModelShape:
-    """From the keys of a config.json, those of the language part where there are several. Raises ShapeUnknown."""
+def read_table(file: Path) -> dict[str, Any]:
+    """A JSON object. Raises PolicyError where it cannot be read or is none."""
+    try:
+        config = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise PolicyError(f"{file} cannot be read ({error}); give a folder with a model's config.json") from None
+    if not isinstance(config, dict):
+        raise PolicyError(f"{file} holds no table of keys; give a folder with a model's config.json")
+    return config
+
+
+def shape_of(config: Mapping[str, Any]) -> ModelShape:
+    """Of a config.json, its language part where there are several. Raises ShapeUnknown."""
+    import torch
+    from huggingface_hub.errors import StrictDataclassError
+    from transformers import AutoConfig, AutoModelForCausalLM
+
     config = config.get("text_config") or config
     kind = str(config.get("model_type", "unknown"))
-    strange = [key for key in _EXPERTS if config.get(key)]
-    kinds = set(config.get("layer_types") or ()) - {"full_attention", "sliding_attention"}
-    if strange or kinds:
-        what = f"a mixture of experts ({strange[0]})" if strange else f"built of {', '.join(sorted(kinds))} layers"
-        raise ShapeUnknown(f"a {kind} model is {what}, whose memory this plan cannot tell; watch the first steps")
-    try:
-        heads, hidden = int(config["num_attention_heads"]), int(config["hidden_size"])
-        return ModelShape(
-            hidden,
-            int(config["intermediate_size"]),
-            int(config["num_hidden_layers"]),
-            heads,
-            int(config.get("num_key_value_heads") or heads),
-            int(config.get("head_dim") or hidden // heads),
-            int(config["vocab_size"]),
-            bool(config.get("tie_word_embeddings", kind in _TIED_BY_DEFAULT)),
-            int(config.get("max_position_embeddings") or 1 << 30),
-            qkv_bias=kind == "qwen2" or bool(config.get("attention_bias")),
-            head_norms=kind in ("qwen3", "gemma3_text"),
+    if missing := {"hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size"} - config.keys():
+        raise ShapeUnknown(
+            f"the configuration of a {kind} model lacks {', '.join(sorted(missing))}: no plan can be made"
         )
-    except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
-        raise ShapeUnknown(f"a {kind} model's configuration lacks or garbles {error}: no plan can be made") from None
+    keys = {name: value for name, value in config.items() if name not in ("model_type", "quantization_config")}
+    try:
+        known = AutoConfig.for_model(kind, **keys)
+        with torch.device("meta"):
+            model = AutoModelForCausalLM.from_config(known)
+    except (StrictDataclassError, AttributeError, KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+        why = " ".join(str(error).split())[:200]
+        raise ShapeUnknown(f"no {kind} model can be made of its configuration ({why}): no plan can be made") from None
+    numbers = {name: parameter.numel() for name, parameter in model.named_parameters()}
+    linears = {name: each for name, each in model.named_modules() if name.rpartition(".")[2] in _LINEARS}
+    of_layer = {name.rpartition(".")[2]: (each.weight.shape[1], each.weight.shape[0]) for name, each in linears.items()}
+    weights = sum(each.weight.numel() for each in linears.values())
+    strange = [name for name, each in model.named_modules() if "expert" in name or "router" in name]
+    if strange or len(linears) != known.num_hidden_layers * len(_LINEARS):
+        what = f"a mixture of experts ({strange[0]})" if strange else f"not built of layers of {', '.join(_LINEARS)}"
+        raise ShapeUnknown(f"a {kind} model is {what}: this plan cannot tell its memory; watch the first steps")
+    heads = known.num_attention_heads
+    return ModelShape(
+        hidden=known.hidden_size,
+        intermediate=known.intermediate_size,
+        layers=known.num_hidden_layers,
+        heads=heads,
+        kv_heads=getattr(known, "num_key_value_heads", None) or heads,
+        head_size=getattr(known, "head_dim", None) or known.hidden_size // heads,
+        vocabulary=known.vocab_size,
+        context=getattr(known, "max_position_embeddings", None) or 1 << 30,
+        linears=of_layer,
+        linear_weights=weights,
+        other_weights=sum(numbers.values()) - weights,
+        head_norms=any("q_norm" in name for name in numbers),
+    )

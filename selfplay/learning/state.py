@@ -30,7 +30,8 @@ from selfplay.game.advantages import RunningMeans
 from selfplay.game.episode import ROLES, Role
 from selfplay.game.phases import Step
 from selfplay.learning.drift import Drift
-from selfplay.learning.policy import Policy
+from selfplay.learning.policy import Policy, Relief
+from selfplay.learning.update import UpdateStats
 from selfplay.match.ledger import chain_from_json, chain_to_json
 from selfplay.match.livebank import Bank, suite_from_json
 from selfplay.run.bankfile import bank_lines, read_bank
@@ -53,7 +54,7 @@ class State:
     `done`: steps that are done. `running`: the advantages' memory. `drift`: the adapters as they were when the stage began.
     `opponent`: what the untrained player did, once it is recorded. `evaluations`: those that are made; `measured`: what
     `before` measured, for the change since. `paid`: whether any reward was not 0. `skipped`: a role's updates in a row whose
-    gradient was not finite. `micro_batch_tokens`: padded tokens of a forward and backward. `scores`: of the present weights,
+    gradient was not finite. `relief`: what a forward and backward take at once. `scores`: of the present weights,
     by what a best checkpoint can be chosen by. `bank`: the tests so far that killed something. `begun`: whether an update was
     tried, from where on there is something to lose.
     """
@@ -61,6 +62,7 @@ class State:
     policy: Policy
     config: Config
     plan: Sequence[Step]
+    relief: Relief
     done: int = 0
     running: RunningMeans = field(default_factory=RunningMeans)
     drift: Drift = field(default_factory=Drift)
@@ -69,7 +71,6 @@ class State:
     measured: Sequence[Measured] = ()
     paid: bool = False
     skipped: Mapping[Role, int] = field(default_factory=dict)
-    micro_batch_tokens: int = 0
     scores: Mapping[str, float | None] = field(default_factory=dict)
     metrics: Mapping[str, float | None] = field(default_factory=dict)
     bank: Bank = field(default_factory=dict)
@@ -77,7 +78,6 @@ class State:
     _moves: Mapping[Role, int] = field(default_factory=dict)  # of the policy when the last step was done
 
     def __post_init__(self) -> None:
-        self.micro_batch_tokens = self.micro_batch_tokens or self.config.micro_batch_tokens
         self._moves = dict(self.policy.moves)
 
     @property
@@ -106,16 +106,23 @@ class State:
         return self.done == len(self.plan) and not self.due
 
     def step_done(
-        self, running: RunningMeans, skipped: Mapping[Role, int], found: Sequence[Bank], metrics: Mapping[str, Any]
+        self,
+        running: RunningMeans,
+        stats: Mapping[Role, UpdateStats],
+        banks: Sequence[Bank],
+        metrics: Mapping[str, Any],
     ) -> None:
         """Takes in what a step leaves, all of it at once: a step that was cut off has left nothing.
 
-        `found`: for each rank the suites of the bank that its matches changed.
+        `banks`: for each rank the suites of the bank that its matches changed.
         """
         self.done += 1
-        self.running, self.skipped = running, skipped
-        for own in found:
-            self.bank = {**self.bank, **own}
+        self.running = running
+        for role, own in stats.items():
+            if own.skipped or own.tokens:  # an update without a scored token says nothing about the gradient
+                self.skipped = {**self.skipped, role: self.skipped.get(role, 0) + 1 if own.skipped else 0}
+        for bank in banks:
+            self.bank = {**self.bank, **bank}
         self.paid |= any(metrics.get(f"reward/{role}") for role in ROLES)
         self.scores = {PROTOTYPE: prototype_score(metrics)}
         self.metrics = {name: metrics.get(figure) for name, figure in OF_LAST_STEP.items()}
@@ -148,7 +155,7 @@ class State:
         torch.save(tensors, packed)
         (folder / TENSORS).write_bytes(packed.getbuffer())
         with open(folder / JSON, "w", encoding="utf-8") as file:
-            json.dump(self._told(), file)
+            json.dump(self._record(), file)
         if self.bank:  # in one order, however many processes found it
             (folder / BANK).write_text(bank_lines(self.bank[name] for name in sorted(self.bank)), encoding="utf-8")
 
@@ -157,29 +164,29 @@ class State:
 
         Raises SelfplayError where it is of another version or another configuration.
         """
-        told = json.loads((folder / JSON).read_text(encoding="utf-8"))
-        if told["schema"] != SCHEMA:
+        record = json.loads((folder / JSON).read_text(encoding="utf-8"))
+        if record["schema"] != SCHEMA:
             raise SelfplayError(
-                f"{folder} holds a state of schema {told['schema']}, where {SCHEMA} is read: it is of another version"
+                f"{folder} holds a state of schema {record['schema']}, where {SCHEMA} is read: it is of another version"
             )
-        check_same(folder, told["config"], self.config)
+        check_same(folder, record["config"], self.config)
         tensors = torch.load(folder / TENSORS, map_location="cpu", weights_only=True)
         self.policy.load_state(tensors["trainer"])
-        self.drift = Drift(told["drift_stage"], tensors["anchor"])
-        self.done, self.paid, self.skipped, self.begun = told["done"], told["paid"], told["skipped"], True
-        self.micro_batch_tokens, self.scores = told["micro_batch_tokens"], told["scores"]
-        self.metrics = told.get("metrics", {})
+        self.drift = Drift(record["drift_stage"], tensors["anchor"])
+        self.done, self.paid, self.skipped, self.begun = record["done"], record["paid"], record["skipped"], True
+        self.relief.size, self.scores = record["micro_batch_tokens"], record["scores"]
+        self.metrics = record.get("metrics", {})
         held = read_bank(folder / BANK) if (folder / BANK).exists() else []
         self.bank = {suite["id"]: suite_from_json(suite) for suite in held}
-        means = {(role, stage): mean for role, stage, mean in told["running"]["means"]}
-        self.running = RunningMeans(MappingProxyType(means), told["running"]["decay"])
-        self.evaluations = told["evaluations"]
-        self.measured = tuple(_measured_of(each) for each in told["measured"])
-        self.opponent = _opponent_of(told["opponent"])
+        means = {(role, stage): mean for role, stage, mean in record["running"]["means"]}
+        self.running = RunningMeans(MappingProxyType(means), record["running"]["decay"])
+        self.evaluations = record["evaluations"]
+        self.measured = tuple(_measured_of(each) for each in record["measured"])
+        self.opponent = _opponent_of(record["opponent"])
         self._moves = dict(self.policy.moves)
-        return told["versions"]
+        return record["versions"]
 
-    def _told(self) -> dict[str, Any]:
+    def _record(self) -> dict[str, Any]:
         assert self.opponent is not None  # it is recorded before the first step
         means = [[role, stage, mean] for (role, stage), mean in self.running.means.items()]
         return {
@@ -194,7 +201,7 @@ class State:
             "measured": [asdict(each) for each in self.measured],
             "paid": self.paid,
             "skipped": dict(self.skipped),
-            "micro_batch_tokens": self.micro_batch_tokens,
+            "micro_batch_tokens": self.relief.size,
             "scores": dict(self.scores),
             "metrics": dict(self.metrics),
         }
@@ -229,16 +236,18 @@ def _opponent(opponent: Opponent) -> list[dict[str, Any]]:
     ]
 
 
-def _opponent_of(told: Sequence[Mapping[str, Any]]) -> Opponent:
+def _opponent_of(record: Sequence[Mapping[str, Any]]) -> Opponent:
     return Opponent(
-        {each["problem"]: chain_from_json(each["chain"]) for each in told},
-        {each["problem"]: tuple(each["wrong"]) for each in told},
+        {each["problem"]: chain_from_json(each["chain"]) for each in record},
+        {each["problem"]: tuple(each["wrong"]) for each in record},
     )
 
 
-def _measured_of(told: Mapping[str, Any]) -> Measured:
-    kills = told["kills"] and {origin: tuple(pair) for origin, pair in told["kills"].items()}
-    return Measured(**{**told, "correct": tuple(told["correct"]), "cases": _tuples(told["cases"]), "kills": kills})
+def _measured_of(record: Mapping[str, Any]) -> Measured:
+    kills = record["kills"] and {origin: tuple(pair) for origin, pair in record["kills"].items()}
+    return Measured(
+        **{**record, "correct": tuple(record["correct"]), "cases": _tuples(record["cases"]), "kills": kills}
+    )
 
 
 def _tuples(value: Any) -> Any:

@@ -13,49 +13,21 @@ trainer was left out (one scalar per completion of one policy), and so was a val
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import asdict, astuple, dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from selfplay.config import Config
 from selfplay.game.episode import Role
 from selfplay.learning.policy import NOBODY, Listener, Policy, PolicyError, Relief
 from selfplay.learning.policy.protocol import Bounds, Snapshot, Trainer
 from selfplay.learning.ranks import Ranks
 from selfplay.learning.samples import Batch, Sample, micro_batches
 
-
-@dataclass(frozen=True, slots=True)
-class UpdateSettings:
-    """Knobs, by TRL's names where it has one.
-
-    `temperature`: that of sampling. `micro_batch_tokens`: padded tokens per forward and backward; halve it when memory
-    runs out. `logprob_gap_bound`: nats, mean difference of sampler and trainer that stops the run; None: what the
-    trainer states, 1e-4 in fp32 and 0.05 in half precision or 4 bit. `importance_cap`: weight tokens
-    by trainer over sampler, truncated there, where the two differ by design (vLLM); None: off.
-    """
-
-    epsilon: float = 0.2
-    epsilon_high: float | None = None
-    beta: float = 0.0
-    num_iterations: int = 1
-    temperature: float = 1.0
-    max_grad_norm: float = 1.0
-    micro_batch_tokens: int = 4096
-    logprob_gap_bound: float | None = None
-    importance_cap: float | None = None
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        high = self.epsilon if self.epsilon_high is None else self.epsilon_high
-        return 1 - self.epsilon, 1 + high
-
-    def gap_bound(self, bounds: Bounds) -> float:
-        """The limit in force, in nats: the trainer's own unless one was set."""
-        return bounds.logprob_gap if self.logprob_gap_bound is None else self.logprob_gap_bound
+MAX_GRAD_NORM = 1.0  # gradients are scaled down to it
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +39,15 @@ class UpdateStats:
     `moved`: length of the way that the adapter went.
     """
 
-    loss: float
-    clip_share: float
-    ratio_max: float
-    kl: float
-    grad_norm: float
-    tokens: int
-    entropy: float
-    logprob_gap: float
-    logprob_gap_max: float
-    seconds: float
+    loss: float = 0.0
+    clip_share: float = 0.0
+    ratio_max: float = 1.0
+    kl: float = 0.0
+    grad_norm: float = 0.0
+    tokens: int = 0
+    entropy: float = 0.0
+    logprob_gap: float = 0.0
+    logprob_gap_max: float = 0.0
     skipped: int = 0
     moved: float = 0.0
 
@@ -122,26 +93,25 @@ def clipped_update(
     policy: Policy,
     role: Role,
     samples: Sequence[Sample],
-    settings: UpdateSettings,
+    config: Config,
     ranks: Ranks | None = None,
     relief: Relief | None = None,
 ) -> UpdateStats:
     """Moves the adapter of `role` by `num_iterations` steps over `samples`, this rank's share of the batch.
 
     All ranks call it together, also those without samples. Where no rank has a scored token, no optimizer moves.
-    `relief`: the tokens of a micro-batch, which it halves when memory runs out. Raises PolicyError where sampler and trainer
-    disagree beyond the bound, before anything has moved, and where memory runs out with a single row.
+    `relief`: the padded tokens of a forward and backward, which it halves when memory runs out. Raises PolicyError where
+    sampler and trainer disagree beyond the bound, before anything has moved, and where memory runs out with a single row.
     """
-    started = time.perf_counter()
     ranks, trainer = ranks or Ranks(), policy.trainer
-    relief = relief or update_relief(settings.micro_batch_tokens)
+    relief = relief or update_relief(config.micro_batch_tokens)
     before = trainer.snapshot(role)
     passes: list[list[_Pass]] = []  # of each inner step
     steps, norm, skipped = [], 0.0, False
-    for iteration in range(settings.num_iterations):
+    for iteration in range(config.num_iterations):
         # Each inner step runs over the whole batch again and is held against the weights before the first.
         anchor = _whole([each.anchor for each in passes[0]]) if passes else None
-        passes.append(_inner_step(trainer, role, samples, anchor, settings, relief))
+        passes.append(_inner_step(trainer, role, samples, anchor, config, relief))
         total = sum((each.tally for each in passes[-1]), _Tally()).over(ranks)
         # What is asked from here on is asked of sums over all ranks: they all go on, or none does.
         if not total.tokens:
@@ -150,18 +120,28 @@ def clipped_update(
         if skipped := not _finite(total, gradient_D):
             break
         if iteration == 0:
-            _check_gap(total, settings.gap_bound(trainer.bounds))
-        norm = policy.step(role, gradient_D, settings.max_grad_norm)
+            _check_gap(total, gap_limit(config, trainer.bounds))
+        norm = policy.step(role, gradient_D, MAX_GRAD_NORM)
         steps.append(total)
     peaks = _peaks([each for own in passes for each in own], ranks)
-    stats = _stats(steps, *peaks, norm, time.perf_counter() - started)
+    stats = _stats(steps, *peaks, norm)
     return replace(stats, skipped=int(skipped), moved=_distance(before, trainer.snapshot(role)))
 
 
-def update_relief(tokens: int, told: Listener = NOBODY) -> Relief:
+def clip_bounds(config: Config) -> tuple[float, float]:
+    """What the ratio is clipped to."""
+    return 1 - config.epsilon[0], 1 + config.epsilon[-1]
+
+
+def gap_limit(config: Config, bounds: Bounds) -> float:
+    """Nats, mean difference of sampler and trainer, that stop the run: the trainer's own limit unless one was set."""
+    return bounds.logprob_gap if config.logprob_gap_limit is None else config.logprob_gap_limit
+
+
+def update_relief(tokens: int, listener: Listener = NOBODY) -> Relief:
     """The tokens of a micro-batch, to be shared by everything that scores rows."""
     way_out = "give --gradient-checkpointing true, lower --max-completion-length or --max-seq-length, or take a smaller --model"
-    return Relief("scoring rows", tokens, way_out, told)
+    return Relief("scoring rows", tokens, way_out, listener)
 
 
 def _inner_step(
@@ -169,7 +149,7 @@ def _inner_step(
     role: Role,
     samples: Sequence[Sample],
     anchor: _Anchor | None,
-    settings: UpdateSettings,
+    config: Config,
     relief: Relief,
 ) -> list[_Pass]:
     """Collects the gradient over all samples, in micro-batches that fit."""
@@ -182,7 +162,7 @@ def _inner_step(
             trainer.take_gradient(role)  # what a pass had collected when memory ran out
         batches = list(micro_batches(samples, tokens, trainer.device, trainer.bounds.shares_prefixes))
         anchors = [None] * len(batches) if anchor is None else _cut(anchor, [len(each.advantage_N) for each in batches])
-        return [_accumulate(trainer, role, batch, own, settings) for batch, own in zip(batches, anchors, strict=True)]
+        return [_accumulate(trainer, role, batch, own, config) for batch, own in zip(batches, anchors, strict=True)]
 
     # Tokens beyond which a micro-batch would hold no more: all rows as long as the longest.
     most = len(samples) * max((sample.needed for sample in samples), default=1)
@@ -202,30 +182,30 @@ def _cut(anchor: _Anchor, sizes: list[int]) -> list[_Anchor]:
     return [_Anchor(old_N, base_N) for old_N, base_N in zip(anchor.old_N.split(sizes), bases, strict=True)]
 
 
-def _accumulate(trainer: Trainer, role: Role, batch: Batch, anchor: _Anchor | None, settings: UpdateSettings) -> _Pass:
+def _accumulate(trainer: Trainer, role: Role, batch: Batch, anchor: _Anchor | None, config: Config) -> _Pass:
     """Adds a micro-batch's gradient of the summed loss to the trainer's. `anchor` None: the first inner step, which is
     held against itself."""
-    base_N = anchor.base_N if anchor else _base_logprobs(trainer, batch, settings)
+    base_N = anchor.base_N if anchor else _base_logprobs(trainer, batch, config)
 
     def terms(new_N: Tensor) -> _Terms:
         # Detached, the new log-probabilities are the old ones: the ratio is 1 and its gradient that of the logarithm.
-        return _terms(new_N, anchor.old_N if anchor else new_N.detach(), base_N, batch, settings)
+        return _terms(new_N, anchor.old_N if anchor else new_N.detach(), base_N, batch, config)
 
-    new_N, entropies_N = trainer.accumulate(role, batch, settings.temperature, lambda new_N: terms(new_N).loss_N.sum())
-    told = terms(new_N)  # once more without a graph: a few operations a token, and the loss stays a pure function
+    new_N, entropies_N = trainer.accumulate(role, batch, config.temperature, lambda new_N: terms(new_N).loss_N.sum())
+    parts = terms(new_N)  # once more without a graph: a few operations a token, and the loss stays a pure function
     # Only the first inner step scores with the weights that sampled.
     gap_K = (new_N[batch.known_N] - batch.sampled_K).abs() if anchor is None else new_N[:0]
     tally = _Tally(
         tokens=len(new_N),
-        loss=float(told.loss_N.sum()),
-        clipped=float(told.clipped_N.sum()),
-        kl=0.0 if told.kl_N is None else float(told.kl_N.sum()),
+        loss=float(parts.loss_N.sum()),
+        clipped=float(parts.clipped_N.sum()),
+        kl=0.0 if parts.kl_N is None else float(parts.kl_N.sum()),
         entropy=float(entropies_N.sum()),
         gap=float(gap_K.sum()),
         gap_tokens=len(gap_K),
     )
     gap_max = float(gap_K.max()) if len(gap_K) else 0.0
-    return _Pass(tally, anchor or _Anchor(new_N, base_N), float(told.ratio_N.max()), gap_max)
+    return _Pass(tally, anchor or _Anchor(new_N, base_N), float(parts.ratio_N.max()), gap_max)
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,13 +218,11 @@ class _Terms:
     kl_N: Tensor | None
 
 
-def _terms(new_N: Tensor, old_N: Tensor, base_N: Tensor | None, batch: Batch, settings: UpdateSettings) -> _Terms:
+def _terms(new_N: Tensor, old_N: Tensor, base_N: Tensor | None, batch: Batch, config: Config) -> _Terms:
     ratio_N = (new_N - old_N).exp()
-    loss_N, clipped_N = surrogate(ratio_N, batch.advantage_N, settings.bounds)
-    if settings.importance_cap is not None:
-        loss_N = loss_N * importance(old_N, batch.sampled_K, batch.known_N, settings.importance_cap)
+    loss_N, clipped_N = surrogate(ratio_N, batch.advantage_N, clip_bounds(config))
     kl_N = None if base_N is None else k3(new_N, base_N)
-    return _Terms(loss_N if kl_N is None else loss_N + settings.beta * kl_N, ratio_N, clipped_N, kl_N)
+    return _Terms(loss_N if kl_N is None else loss_N + config.beta * kl_N, ratio_N, clipped_N, kl_N)
 
 
 def surrogate(ratio_N: Tensor, advantage_N: Tensor, bounds: tuple[float, float]) -> tuple[Tensor, Tensor]:
@@ -259,16 +237,9 @@ def k3(new_N: Tensor, base_N: Tensor) -> Tensor:
     return difference.exp() - 1 - difference
 
 
-def importance(trainer_N: Tensor, sampler_K: Tensor, known_N: Tensor, cap: float) -> Tensor:
-    """Truncated importance weights min(trainer / sampler, cap); 1 where the sampler said nothing."""
-    weights_N = torch.ones_like(trainer_N)
-    weights_N[known_N] = (trainer_N[known_N] - sampler_K).exp().clamp(max=cap)
-    return weights_N
-
-
-def _base_logprobs(trainer: Trainer, batch: Batch, settings: UpdateSettings) -> Tensor | None:
+def _base_logprobs(trainer: Trainer, batch: Batch, config: Config) -> Tensor | None:
     """Under the base, which never moves; None where no KL is asked for, since it costs a forward pass."""
-    return trainer.logprobs(None, batch, settings.temperature)[0] if settings.beta else None
+    return trainer.logprobs(None, batch, config.temperature)[0] if config.beta else None
 
 
 def _distance(before: Snapshot, after: Snapshot) -> float:
@@ -298,9 +269,9 @@ def _check_gap(total: _Tally, bound: float) -> None:
         )
 
 
-def _stats(steps: list[_Tally], ratio_max: float, gap_max: float, norm: float, seconds: float) -> UpdateStats:
+def _stats(steps: list[_Tally], ratio_max: float, gap_max: float, norm: float) -> UpdateStats:
     if not steps:
-        return UpdateStats(0.0, 0.0, 1.0, 0.0, 0.0, 0, 0.0, 0.0, 0.0, seconds)
+        return UpdateStats()
     first, last = steps[0], steps[-1]
     return UpdateStats(
         loss=first.loss / first.tokens,
@@ -312,16 +283,13 @@ def _stats(steps: list[_Tally], ratio_max: float, gap_max: float, norm: float, s
         entropy=first.entropy / first.tokens,
         logprob_gap=first.gap / max(first.gap_tokens, 1.0),
         logprob_gap_max=gap_max,
-        seconds=seconds,
     )
 
 
 def update_metrics(stats: Mapping[Role, UpdateStats]) -> dict[str, Any]:
     """The metrics of a step's updates: the last one's by name and, where both roles were trained, each role's."""
-    names = (
-        *("loss", "clip_share", "ratio_max", "kl", "grad_norm"),
-        *("tokens", "entropy", "logprob_gap", "logprob_gap_max", "skipped", "moved"),
-    )
-    by_role = {f"{name}/{role}": getattr(own, name) for role, own in stats.items() for name in names}
-    last = list(stats.values())[-1:]
-    return {name: getattr(own, name) for own in last for name in names} | (by_role if len(stats) > 1 else {})
+    figures = {role: asdict(own) for role, own in stats.items()}
+    metrics = dict(*list(figures.values())[-1:])
+    if len(figures) > 1:
+        metrics |= {f"{name}/{role}": value for role, own in figures.items() for name, value in own.items()}
+    return metrics

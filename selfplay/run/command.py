@@ -12,12 +12,13 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from inspect import signature
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from selfplay.errors import SelfplayError
 from selfplay.printing import printable
 from selfplay.run.signals import Stopped
 
+T = TypeVar("T")
 BAD_INPUT, INTERRUPTED, PIPE_CLOSED = 2, 130, 141  # exit codes; the last two as a shell gives them
 PLAYING = (  # the keys of commands that let a player play
     *("seed", "device", "model", "prompts", "problems", "cases_per_turn", "temperature", "max_completion_length"),
@@ -48,8 +49,8 @@ def callable_module(name: str, function: Callable[..., Any]) -> None:
     module.__dict__["__signature__"] = signature(function)
 
 
-def run_command(name: str, body: Callable[[], int], interrupted: str = "interrupted") -> int:
-    """The exit code of `body()`. `interrupted`: what to say of Ctrl-C where the exception has no notes."""
+def run_command(name: str, body: Callable[[], T], interrupted: str = "interrupted") -> T | int:
+    """What `body()` returns, or the exit code of what it raises. `interrupted`: what to say of Ctrl-C without notes."""
     try:
         return body()
     except SelfplayError as error:

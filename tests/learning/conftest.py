@@ -11,7 +11,7 @@ from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 
 from selfplay.game.episode import ROLES, Role, TurnKey
 from selfplay.game.players import Request
-from selfplay.learning.policy import Policy, PolicySettings
+from selfplay.learning.policy import Choice, Policy
 from selfplay.learning.policy.opening import join
 from selfplay.learning.policy.protocol import Rows
 from selfplay.learning.policy.trainer import PeftTrainer
@@ -65,10 +65,10 @@ def build_model(seed: int = 0, **changes: object) -> Qwen2ForCausalLM:
 
 
 def make_policy(
-    model: Qwen2ForCausalLM, tokenizer: PreTrainedTokenizerFast, settings: PolicySettings | None = None, seed: int = 0
+    model: Qwen2ForCausalLM, tokenizer: PreTrainedTokenizerFast, settings: Choice | None = None, seed: int = 0
 ) -> Policy:
     trainer = PeftTrainer(model, settings, seed)
-    return join(trainer, tokenizer, trainer.settings, seed)
+    return join(trainer, tokenizer, trainer.choice, seed)
 
 
 def trainer(policy: Policy) -> PeftTrainer:
@@ -96,7 +96,7 @@ def stir(policy: Policy, seed: int = 1) -> Policy:
 
 @pytest.fixture
 def policy(tokenizer: PreTrainedTokenizerFast) -> Policy:
-    return stir(make_policy(build_model(), tokenizer, PolicySettings(rank=4, alpha=8), seed=0))
+    return stir(make_policy(build_model(), tokenizer, Choice(rank=4, alpha=8), seed=0))
 
 
 @pytest.fixture(scope="session")

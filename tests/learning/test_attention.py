@@ -9,14 +9,14 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.learning.test_kept import KINDS, SLIDING, model
 from transformers import CohereConfig, CohereForCausalLM
 
-from selfplay.learning.policy import PolicySettings
+from selfplay.learning.policy import Choice
 from selfplay.learning.policy.attention import NAME, adopt, flat
 from selfplay.learning.policy.protocol import Rows
 from selfplay.learning.policy.trainer import PeftTrainer
 from selfplay.learning.samples import Sample, Span, micro_batches
-from tests.learning.test_kept import KINDS, SLIDING, model
 
 CPU = torch.device("cpu")
 
@@ -39,7 +39,7 @@ class Unshared(PeftTrainer):
 
 
 def opened(kind: type[PeftTrainer], made: Any, checkpointing: bool = False) -> PeftTrainer:
-    trainer = kind(made, PolicySettings(rank=4, alpha=8, fast=False, gradient_checkpointing=checkpointing))
+    trainer = kind(made, Choice(rank=4, alpha=8, fast=False, checkpointing=checkpointing))
     generator = torch.Generator().manual_seed(1)
     for name, parameter in trainer.model.named_parameters():
         if "lora_B" in name:

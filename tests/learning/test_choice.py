@@ -11,7 +11,6 @@ import torch
 from selfplay.config import CARDS, Config
 from selfplay.errors import SelfplayError
 from selfplay.learning.choice import (
-    Choice,
     Machine,
     card,
     check_room,
@@ -19,12 +18,12 @@ from selfplay.learning.choice import (
     memory_plan,
     row_tokens,
     this_machine,
-    use,
 )
 from selfplay.learning.memory import plan
-from selfplay.learning.shapes import USUAL, ModelShape
+from selfplay.learning.policy import Choice
+from selfplay.learning.shapes import USUAL, ModelShape, shape_of
 
-SHAPE = USUAL["qwen2.5", "1.5b"]
+SHAPE, LARGEST = shape_of(USUAL["qwen2.5-1.5b"]), shape_of(USUAL["qwen2.5-32b"])
 LAPTOP = Machine()
 T4 = Machine(14.7, bf16=False, bitsandbytes=True, unsloth=True)
 BARE = Machine(79.1, bf16=True)
@@ -66,7 +65,7 @@ def test_unsloth_on_a_cpu_is_had_by_asking_and_says_that_it_accelerates_nothing(
 def test_what_is_kept_between_turns_is_what_the_plan_leaves_at_most_one_batch() -> None:
     for gib in (4.0, 14.7, 79.1):
         taken = chosen(Machine(gib, bf16=True))
-        made = plan(SHAPE, use(Config(model="some/model"), taken, SHAPE))
+        made = plan(SHAPE, taken)
         batch = made.sampling["keys and values"]
         assert 0 <= taken.cache_mib << 20 <= batch
         assert made.sampling.get("kept between turns", 0) == taken.cache_mib << 20
@@ -112,16 +111,16 @@ def test_rows_are_what_fits_and_what_is_given_stays() -> None:
 def test_the_longest_conversation_leaves_room_for_more_than_is_planned() -> None:
     config = Config(model="some/model")
     assert row_tokens(config) == 400 + 5 * (200 + 2 * 512)
-    assert 1.5 * row_tokens(config) <= chosen(T4).max_seq_length < 1.5 * row_tokens(config) + 1024
+    assert 1.5 * row_tokens(config) <= chosen(T4).context < 1.5 * row_tokens(config) + 1024
     assert row_tokens(Config(model="some/model", schedule="single_stage")) < row_tokens(config)
 
 
 def test_a_thought_is_planned_for_on_top_of_what_is_said() -> None:
     config = Config(model="some/model", thinking_tokens=8000)
     plain, thinking = (choose(config, T4, SHAPE, thinks) for thinks in (False, True))
-    assert use(config, plain, SHAPE).row_tokens == row_tokens(config)
-    assert use(config, thinking, SHAPE).row_tokens == row_tokens(config) + 8000
-    assert thinking.max_seq_length >= 1.5 * (row_tokens(config) + 8000)
+    assert plain.row_tokens == row_tokens(config)
+    assert thinking.row_tokens == row_tokens(config) + 8000
+    assert thinking.context >= 1.5 * (row_tokens(config) + 8000)
     assert thinking.rows < plain.rows
 
 
@@ -131,13 +130,13 @@ def test_a_context_shorter_than_the_planned_conversations_is_said(thinks: bool, 
     told = choose(Config(model="some/model"), LAPTOP, short, thinks).facts()["max_seq_length"]
     assert told.startswith("1024: conversations may come to")
     assert lower in told
-    assert chosen(LAPTOP).facts()["max_seq_length"] == chosen(LAPTOP).max_seq_length
+    assert chosen(LAPTOP).facts()["max_seq_length"] == chosen(LAPTOP).context
 
 
 def test_a_card_that_cannot_hold_what_stays_is_refused_with_the_plan() -> None:
-    config, large = Config(model="some/model"), USUAL["qwen2.5", "32b"]
+    choice = choose(Config(model="some/model"), T4, LARGEST)
     with pytest.raises(SelfplayError, match="does not fit on this GPU") as refused:
-        check_room(config, choose(config, T4, large), large, T4)
+        check_room("some/model", choice, LARGEST, T4)
     assert "-> it takes a GPU of" in str(refused.value)
 
 

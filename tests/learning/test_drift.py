@@ -32,20 +32,18 @@ def nudge(policy: Policy) -> None:
 
 def measured(policy: Policy, drift: Drift, stage: int) -> tuple[float, int]:
     groups = play(policy, Prompts("compact"), [PROBLEM], Step(0, stage, "generator", ""), TABLE)
-    return drift.measure(policy.trainer, groups, 1.0, update_relief(4096))
+    return drift.measure(policy.trainer, stage, groups, 1.0, update_relief(4096))
 
 
 def test_without_an_update_nothing_has_drifted(policy: Policy) -> None:
-    drift = Drift()
-    drift.begin(policy.trainer, 3)
-    total, tokens = measured(policy, drift, 3)
+    total, tokens = measured(policy, Drift(), 3)
     assert tokens > 0
     assert total / tokens == pytest.approx(0.0, abs=1e-6)
 
 
 def test_moved_weights_show_as_drift_and_are_left_as_they_are(policy: Policy) -> None:
     drift = Drift()
-    drift.begin(policy.trainer, 3)
+    measured(policy, drift, 3)
     nudge(policy)
     before = {role: policy.trainer.digest(role) for role in ROLES}
     total, tokens = measured(policy, drift, 3)
@@ -54,6 +52,4 @@ def test_moved_weights_show_as_drift_and_are_left_as_they_are(policy: Policy) ->
 
 
 def test_the_first_stage_has_no_frozen_prefix(policy: Policy) -> None:
-    drift = Drift()
-    drift.begin(policy.trainer, 1)
-    assert measured(policy, drift, 1) == (0.0, 0)
+    assert measured(policy, Drift(), 1) == (0.0, 0)

@@ -11,7 +11,7 @@ from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM, Qwen3C
 
 from selfplay.game.episode import ROLES
 from selfplay.game.players import Completion, Request, Sampling
-from selfplay.learning.policy import Policy, PolicyError, PolicySettings
+from selfplay.learning.policy import Choice, Policy, PolicyError
 from selfplay.learning.policy.relief import Relief
 from selfplay.learning.policy.turns import chunks
 from selfplay.run.recorders import Memory
@@ -38,7 +38,7 @@ def requests(branches: Sequence[int] = (0, 1)) -> list[Request]:
 
 
 def policy_of(tokenizer: Any, sampler: str, model: Any = None, **settings: Any) -> Policy:
-    chosen = PolicySettings(rank=4, alpha=8, sampler=sampler, **settings)  # type: ignore[arg-type]
+    chosen = Choice(rank=4, alpha=8, sampler=sampler, **settings)  # type: ignore[arg-type]
     return stir(make_policy(model or build_model(), tokenizer, chosen))
 
 
@@ -108,7 +108,7 @@ def test_sampling_settings_that_a_model_brings_are_put_away(tokenizer: Any) -> N
 
 
 def test_generate_puts_the_model_in_order_after_a_pass_with_checkpointing(tokenizer: Any) -> None:
-    policy = policy_of(tokenizer, "generate", gradient_checkpointing=True, fast=False)
+    policy = policy_of(tokenizer, "generate", checkpointing=True, fast=False)
     before = policy.complete(requests((0,)), Sampling(1.0, 8))
     trainer(policy).model.train()
     assert ids(policy.complete(requests((0,)), Sampling(1.0, 8))) == ids(before)

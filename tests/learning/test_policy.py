@@ -16,7 +16,7 @@ import torch
 from selfplay import plugins
 from selfplay.game.episode import ROLES, Role
 from selfplay.game.players import Sampling
-from selfplay.learning.policy import Policy, PolicySettings, hf, open_policy, swap
+from selfplay.learning.policy import Choice, Policy, hf, open_policy, swap
 from selfplay.learning.policy.errors import PolicyError
 from selfplay.learning.policy.opening import open_sampler, open_trainer
 from selfplay.learning.policy.protocol import Rows
@@ -40,16 +40,16 @@ def reference(policy: Policy, role: Role) -> torch.Tensor:
     return torch.log_softmax(logits, -1).gather(2, IDS[:, 1:, None])[0, :, 0]
 
 
-@pytest.mark.parametrize("fast", [None, False])
+@pytest.mark.parametrize("fast", [True, False])
 @pytest.mark.parametrize("role", ROLES)
-def test_scores_equal_the_transformers_forward(tokenizer: Any, role: Role, fast: bool | None) -> None:
-    policy = stir(make_policy(build_model(), tokenizer, PolicySettings(rank=4, fast=fast)))
+def test_scores_equal_the_transformers_forward(tokenizer: Any, role: Role, fast: bool) -> None:
+    policy = stir(make_policy(build_model(), tokenizer, Choice(rank=4, fast=fast)))
     assert torch.allclose(scored(policy, role), reference(policy, role), atol=1e-5)
 
 
-@pytest.mark.parametrize("fast", [None, False])
-def test_gradients_of_a_score_equal_those_of_the_transformers_forward(tokenizer: Any, fast: bool | None) -> None:
-    policy = stir(make_policy(build_model(), tokenizer, PolicySettings(rank=4, fast=fast)))
+@pytest.mark.parametrize("fast", [True, False])
+def test_gradients_of_a_score_equal_those_of_the_transformers_forward(tokenizer: Any, fast: bool) -> None:
+    policy = stir(make_policy(build_model(), tokenizer, Choice(rank=4, fast=fast)))
     weights = torch.tensor([1.0, -2.0, 0.5, 3.0])
     parameters = list(trainer(policy).adapters.parameters["generator"].values())
     policy.trainer.accumulate("generator", ROWS, 1.0, lambda new_N: (new_N * weights).sum())
@@ -110,7 +110,7 @@ def test_the_same_seed_makes_the_same_adapters_and_another_does_not(tokenizer: A
 def test_adapters_survive_a_round_trip_to_disk(policy: Policy, tokenizer: Any, tmp_path: Path) -> None:
     policy.save(tmp_path)
     policy.save(tmp_path)  # over itself
-    other = make_policy(build_model(), tokenizer, PolicySettings(rank=4, alpha=8), seed=9)
+    other = make_policy(build_model(), tokenizer, Choice(rank=4, alpha=8), seed=9)
     other.load(tmp_path)
     assert [other.trainer.digest(role) for role in ROLES] == [policy.trainer.digest(role) for role in ROLES]
     assert sorted(path.name for path in (tmp_path / "adapters").iterdir() if path.is_dir()) == sorted(ROLES)
@@ -149,13 +149,13 @@ def test_a_save_that_is_killed_anywhere_leaves_a_folder_that_loads(
                 patch.setattr(Path, name, partialmethod(dying, call=getattr(Path, name)))
             with suppress(Killed):
                 policy.save(tmp_path)
-        make_policy(build_model(), tokenizer, PolicySettings(rank=4, alpha=8)).load(tmp_path)
+        make_policy(build_model(), tokenizer, Choice(rank=4, alpha=8)).load(tmp_path)
     assert left[0] > 0  # the last save came through
 
 
 def test_loaded_adapters_are_what_is_sampled(policy: Policy, tokenizer: Any, tmp_path: Path) -> None:
     policy.save(tmp_path)
-    other = make_policy(build_model(), tokenizer, PolicySettings(rank=4, alpha=8), seed=0)
+    other = make_policy(build_model(), tokenizer, Choice(rank=4, alpha=8), seed=0)
     asked = [request((5, 9, 17))]
     other.complete(asked, Sampling(0.0, 8))
     other.load(tmp_path)
@@ -174,7 +174,7 @@ def test_a_state_goes_through_a_file_and_training_goes_on_bit_for_bit(
     one_step(policy)
     torch.save(policy.trainer.state(), tmp_path / "state.pt")
     one_step(policy)
-    other = make_policy(build_model(), tokenizer, PolicySettings(rank=4, alpha=8), seed=9)
+    other = make_policy(build_model(), tokenizer, Choice(rank=4, alpha=8), seed=9)
     other.load_state(torch.load(tmp_path / "state.pt", weights_only=True))
     one_step(other)
     assert other.trainer.digest("generator") == policy.trainer.digest("generator")
@@ -197,7 +197,7 @@ def test_the_embedded_player_is_the_same_base_wherever_it_lies(tmp_path: Path) -
 def test_one_role_alone_can_be_read(policy: Policy, tokenizer: Any, tmp_path: Path) -> None:
     policy.save(tmp_path)
     shutil.rmtree(tmp_path / "adapters" / "discriminator")
-    other = make_policy(build_model(), tokenizer, PolicySettings(rank=4, alpha=8), seed=9)
+    other = make_policy(build_model(), tokenizer, Choice(rank=4, alpha=8), seed=9)
     before = other.trainer.digest("discriminator")
     other.load_adapters(tmp_path / "adapters", ("generator",))
     assert other.trainer.digest("generator") == policy.trainer.digest("generator")
@@ -221,7 +221,7 @@ def test_a_folder_without_adapters_is_named(policy: Policy, tmp_path: Path) -> N
 
 
 def test_adapters_of_another_rank_change_nothing(policy: Policy, tokenizer: Any, tmp_path: Path) -> None:
-    make_policy(build_model(), tokenizer, PolicySettings(rank=2)).save(tmp_path)
+    make_policy(build_model(), tokenizer, Choice(rank=2)).save(tmp_path)
     before = [policy.trainer.digest(role) for role in ROLES]
     with pytest.raises(PolicyError, match="another model or rank"):
         policy.load(tmp_path)
@@ -229,7 +229,7 @@ def test_adapters_of_another_rank_change_nothing(policy: Policy, tokenizer: Any,
 
 
 def test_one_adapter_that_does_not_fit_keeps_the_other_out(policy: Policy, tokenizer: Any, tmp_path: Path) -> None:
-    make_policy(build_model(), tokenizer, PolicySettings(rank=2)).save(tmp_path / "other")
+    make_policy(build_model(), tokenizer, Choice(rank=2)).save(tmp_path / "other")
     with torch.no_grad():
         next(iter(trainer(policy).adapters.parameters["generator"].values())).add_(1.0)
     policy.save(tmp_path / "mixed")
@@ -249,7 +249,7 @@ def test_one_adapter_that_does_not_fit_keeps_the_other_out(policy: Policy, token
 def test_a_cuda_policy_learns_one_role_and_leaves_the_other(tokenizer: Any) -> None:
     model = build_model()
     model.to("cuda")  # type: ignore[arg-type]
-    policy = make_policy(model, tokenizer, PolicySettings(rank=4))
+    policy = make_policy(model, tokenizer, Choice(rank=4))
     before = {role: policy.trainer.digest(role) for role in ROLES}
     on_gpu = Rows(ROWS.ids_BT.cuda(), ROWS.mask_BT.cuda(), ROWS.where_BT.cuda())
     policy.trainer.accumulate("generator", on_gpu, 1.0, torch.sum)

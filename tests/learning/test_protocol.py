@@ -13,16 +13,16 @@ from typing import Any
 import pytest
 import torch
 
-from selfplay.config import configure
+from selfplay.config import Config, configure
 from selfplay.game.episode import ROLES
 from selfplay.game.players import Sampling
 from selfplay.learning import loop, setup
 from selfplay.learning.heldout import evaluate, record_opponent
-from selfplay.learning.policy import Policy, PolicyError, PolicySettings
+from selfplay.learning.policy import Choice, Policy, PolicyError
 from selfplay.learning.policy.protocol import Sampler, Trainer
 from selfplay.learning.ranks import Ranks
 from selfplay.learning.samples import Sample, Span
-from selfplay.learning.update import UpdateSettings, clipped_update
+from selfplay.learning.update import clipped_update
 from selfplay.run.recorders import Memory
 from tests.learning.bigram import bigram_policy
 from tests.learning.conftest import build_model, make_policy, request, rows, stir
@@ -47,8 +47,8 @@ SMALL = {
 def backend(request: pytest.FixtureRequest, tokenizer: Any) -> Policy:
     if request.param == "bigram":
         return bigram_policy()
-    fast = None if request.param == "small" else False
-    return stir(make_policy(build_model(), tokenizer, PolicySettings(rank=4, alpha=8, fast=fast)))
+    fast = request.param == "small"
+    return stir(make_policy(build_model(), tokenizer, Choice(rank=4, alpha=8, fast=fast)))
 
 
 def stepped(policy: Policy) -> Policy:
@@ -135,7 +135,7 @@ def test_what_is_sampled_is_scored_alike_and_an_update_learns_from_it(backend: P
         Sample(a.ids + d.ids, (Span(3, 3 + len(d.ids), (-1.0) ** i, d.logprobs),))
         for i, (a, d) in enumerate(zip(asked, done, strict=True))
     ]
-    stats = clipped_update(backend, "generator", samples, UpdateSettings(num_iterations=2, beta=0.1))
+    stats = clipped_update(backend, "generator", samples, Config(num_iterations=2, beta=0.1))
     assert stats.tokens == sum(len(each.ids) for each in done)
     assert stats.logprob_gap < backend.trainer.bounds.logprob_gap
     assert stats.ratio_max > 1
@@ -143,7 +143,7 @@ def test_what_is_sampled_is_scored_alike_and_an_update_learns_from_it(backend: P
 
 
 def test_a_state_of_another_trainer_changes_nothing(policy: Policy, tokenizer: Any) -> None:
-    other = make_policy(build_model(), tokenizer, PolicySettings(rank=2)).trainer.state()
+    other = make_policy(build_model(), tokenizer, Choice(rank=2)).trainer.state()
     before = stepped(policy).trainer.state()
     for wrong in ({}, other, {**before, "optimizers": {}}, {**before, "optimizers": {role: {} for role in ROLES}}):
         with pytest.raises(PolicyError):
@@ -166,7 +166,12 @@ PROTOCOL: dict[str, set[str]] = {
     "trainer": {name for name in vars(Trainer) if not name.startswith("_")},
     "sampler": {name for name in vars(Sampler) if not name.startswith("_")},
 }
-OPEN_TO_ALL = {"selfplay.learning.policy", "selfplay.learning.policy.errors", "selfplay.learning.policy.protocol"}
+OPEN_TO_ALL = {
+    "selfplay.learning.policy.settings",
+    "selfplay.learning.policy",
+    "selfplay.learning.policy.errors",
+    "selfplay.learning.policy.protocol",
+}
 AUTOGRAD = {"backward", "grad", "requires_grad", "requires_grad_", "no_grad", "parameters", "state_dict"}
 
 
@@ -194,15 +199,11 @@ def test_a_steps_figures_are_the_same_whether_or_not_an_evaluation_came_before()
     told = []
     for evaluated in (False, True):
         made, memory = configure(SMALL), Memory()
-        judge = setup.open_judge(made)
-        try:
-            run = setup.open_run(made, memory, Ranks(), judge)
+        with setup.open_run(made, memory, Ranks()) as run:
             if evaluated:
                 run.state.opponent = record_opponent(run)
                 evaluate(run)
             loop.train_step(run, run.state.plan[0])
-        finally:
-            judge.close()
         [metrics] = memory.steps
         told.append(({k: v for k, v in metrics.items() if not k.startswith("seconds")}, memory.episode_records))
     assert json.dumps(told[0]) == json.dumps(told[1])

@@ -21,18 +21,19 @@ from pathlib import Path
 import torch
 sys.path[:0] = [{root!r}]
 from selfplay.learning.ranks import connect, launch
-from selfplay.learning.policy import open_policy, PolicySettings
-from selfplay.learning.update import clipped_update, UpdateSettings
+from selfplay.learning.policy import open_policy, Choice
+from selfplay.config import Config
+from selfplay.learning.update import clipped_update
 from tests.learning.conftest import stir
 from tests.learning.test_update import SAMPLES
 
 def main(size, model, out):
     with launch(int(size), sys.argv[1:], module=__spec__.name):
         ranks = connect()
-        policy = stir(open_policy(model, PolicySettings(rank=4), device="cpu"))
+        policy = stir(open_policy(model, Choice(rank=4), device="cpu"))
         mine = SAMPLES[ranks.rank :: ranks.size] if ranks.size < 3 else SAMPLES * (ranks.rank == 1)
-        stats = [clipped_update(policy, "generator", mine, UpdateSettings(), ranks) for _ in range(2)]
-        empty = clipped_update(policy, "generator", [], UpdateSettings(), ranks)
+        stats = [clipped_update(policy, "generator", mine, Config(), ranks) for _ in range(2)]
+        empty = clipped_update(policy, "generator", [], Config(), ranks)
         digests = ranks.gather(policy.trainer.digest("generator"))
         if ranks.first:
             moved = torch.cat([p.detach().flatten() for p in policy.trainer.adapters.parameters["generator"].values()])

@@ -13,7 +13,7 @@ from selfplay.game.players import Completion, Marks, Sampling
 from selfplay.game.problems import Problem
 from selfplay.game.prompts import Prompts
 from selfplay.game.rollout import Seat, converse
-from selfplay.learning.policy import Policy, PolicySettings
+from selfplay.learning.policy import Choice, Policy
 from selfplay.learning.policy.row import Row
 from tests.learning.conftest import build_model, make_policy, request, stir
 from tests.learning.test_chat import KEEPING, THINKING, with_template
@@ -96,7 +96,7 @@ def test_a_turn_begun_again_has_its_thought_before_it() -> None:
 
 
 def policy_of(tokenizer: Any, sampler: str, **settings: Any) -> Policy:
-    chosen = PolicySettings(rank=4, alpha=8, sampler=sampler, **settings)  # type: ignore[arg-type]
+    chosen = Choice(rank=4, alpha=8, sampler=sampler, **settings)  # type: ignore[arg-type]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a template that rewrites earlier turns
         return stir(make_policy(build_model(max_position_embeddings=4096), tokenizer, chosen))

@@ -10,8 +10,8 @@ import torch
 
 from selfplay.game.episode import ROLES
 from selfplay.game.players import Completion, Request, Sampling
-from selfplay.learning.policy import Policy, PolicySettings, qwen2
-from selfplay.learning.policy.decoder import Decoder, Limits, PrefixCache
+from selfplay.learning.policy import Choice, Policy, qwen2
+from selfplay.learning.policy.decoder import Decoder, PrefixCache
 from selfplay.learning.policy.draw import pick, turn_seed, uniforms
 from selfplay.learning.policy.errors import PolicyError
 from selfplay.learning.policy.opening import open_sampler
@@ -24,7 +24,7 @@ def requests() -> list[Request]:
     return [request(prompt, branch=branch) for branch, prompt in enumerate(PROMPTS + PROMPTS[:2])]
 
 
-def decoder(policy: Policy, limits: Limits | None = None, ends: frozenset[int] = frozenset({1})) -> Decoder:
+def decoder(policy: Policy, limits: Choice | None = None, ends: frozenset[int] = frozenset({1})) -> Decoder:
     with torch.no_grad():
         return Decoder(qwen2.merged(trainer(policy).model, "generator"), ends, 0, limits)
 
@@ -36,34 +36,34 @@ def reference(policy: Policy, asked: Request, done: Completion, temperature: flo
     return torch.log_softmax(logits / temperature, -1).gather(1, torch.tensor(done.ids)[:, None])[:, 0]
 
 
-@pytest.mark.parametrize("fast", [None, False])
+@pytest.mark.parametrize("fast", [True, False])
 @pytest.mark.parametrize("shape", [{}, {"num_key_value_heads": 4, "tie_word_embeddings": False}])
-def test_logprobs_equal_the_transformers_forward(tokenizer: Any, fast: bool | None, shape: dict[str, Any]) -> None:
-    policy = stir(make_policy(build_model(**shape), tokenizer, PolicySettings(rank=4, fast=fast)))
+def test_logprobs_equal_the_transformers_forward(tokenizer: Any, fast: bool, shape: dict[str, Any]) -> None:
+    policy = stir(make_policy(build_model(**shape), tokenizer, Choice(rank=4, fast=fast)))
     for asked, done in zip(requests(), policy.complete(requests(), Sampling(0.7, 20)), strict=True):
         assert torch.allclose(torch.tensor(done.logprobs), reference(policy, asked, done, 0.7), atol=1e-5)
 
 
 def test_both_decoders_sample_the_same_tokens(tokenizer: Any) -> None:
     played = []
-    for fast in (None, False):
-        policy = stir(make_policy(build_model(), tokenizer, PolicySettings(rank=4, fast=fast)))
+    for fast in (True, False):
+        policy = stir(make_policy(build_model(), tokenizer, Choice(rank=4, fast=fast)))
         played.append([done.ids for done in policy.complete(requests(), Sampling(1.0, 20))])
     assert played[0] == played[1]
 
 
-@pytest.mark.parametrize("fast", [None, False])
-def test_a_turn_does_not_depend_on_its_companions(tokenizer: Any, fast: bool | None) -> None:
-    policy = stir(make_policy(build_model(), tokenizer, PolicySettings(rank=4, fast=fast)))
+@pytest.mark.parametrize("fast", [True, False])
+def test_a_turn_does_not_depend_on_its_companions(tokenizer: Any, fast: bool) -> None:
+    policy = stir(make_policy(build_model(), tokenizer, Choice(rank=4, fast=fast)))
     together = policy.complete(requests(), Sampling(1.0, 20))
     policy.sampler.forget()
     alone = [policy.complete([asked], Sampling(1.0, 20))[0] for asked in reversed(requests())]
     assert [done.ids for done in together] == [done.ids for done in reversed(alone)]
 
 
-@pytest.mark.parametrize("fast", [None, False])
-def test_a_call_may_hold_requests_of_both_roles_in_any_order(tokenizer: Any, fast: bool | None) -> None:
-    policy = stir(make_policy(build_model(), tokenizer, PolicySettings(rank=4, fast=fast)))
+@pytest.mark.parametrize("fast", [True, False])
+def test_a_call_may_hold_requests_of_both_roles_in_any_order(tokenizer: Any, fast: bool) -> None:
+    policy = stir(make_policy(build_model(), tokenizer, Choice(rank=4, fast=fast)))
     own = {role: [request(prompt, role=role) for prompt in PROMPTS] for role in ROLES}
     mixed = [asked for pair in zip(*own.values(), strict=True) for asked in pair]
     apart = {role: [done.ids for done in policy.complete(own[role], Sampling(1.0, 12))] for role in ROLES}
@@ -131,14 +131,14 @@ def turn_by_turn(decoder: Decoder) -> list[tuple[int, ...]]:
 
 def test_the_prefix_cache_changes_no_token_and_saves_most_of_the_prompts(policy: Policy) -> None:
     ends = frozenset(range(0, 320, 9))
-    cached, plain = decoder(policy, ends=ends), decoder(policy, Limits(cache_mib=0), ends)
+    cached, plain = decoder(policy, ends=ends), decoder(policy, Choice(cache_mib=0), ends)
     assert turn_by_turn(cached) == turn_by_turn(plain)
     assert cached.prefilled < 0.4 * plain.prefilled
 
 
 def test_small_batches_change_no_token(policy: Policy) -> None:
     ends = frozenset(range(0, 320, 9))
-    assert turn_by_turn(decoder(policy, Limits(rows=3, prefill_tokens=20), ends)) == turn_by_turn(
+    assert turn_by_turn(decoder(policy, Choice(rows=3, prefill_tokens=20), ends)) == turn_by_turn(
         decoder(policy, None, ends)
     )
 
@@ -166,7 +166,7 @@ def test_a_conversation_stops_at_the_models_last_position(policy: Policy) -> Non
 
 
 def test_the_decoder_for_every_model_stops_there_too(tokenizer: Any) -> None:
-    whole = stir(make_policy(build_model(), tokenizer, PolicySettings(rank=4, fast=False)))
+    whole = stir(make_policy(build_model(), tokenizer, Choice(rank=4, fast=False)))
     slow = open_sampler(trainer(whole), ends=frozenset())
     longest = trainer(whole).model.config.max_position_embeddings
     asked = [request((5,) * (longest - 3)), request((6,) * longest, branch=1), request((7, 8), branch=2)]
@@ -175,9 +175,9 @@ def test_the_decoder_for_every_model_stops_there_too(tokenizer: Any) -> None:
     assert (full.ids, full.truncated) == ((), True)
 
 
-@pytest.mark.parametrize("fast", [None, False])
-def test_a_model_that_overflows_is_refused_at_its_first_token(tokenizer: Any, fast: bool | None) -> None:
-    policy = make_policy(build_model(), tokenizer, PolicySettings(rank=4, fast=fast))
+@pytest.mark.parametrize("fast", [True, False])
+def test_a_model_that_overflows_is_refused_at_its_first_token(tokenizer: Any, fast: bool) -> None:
+    policy = make_policy(build_model(), tokenizer, Choice(rank=4, fast=fast))
     trainer(policy).model.get_output_embeddings().weight.data[7] = float("inf")
     with pytest.raises(PolicyError, match="log-probability of a token is nan"):
         policy.complete([request((5, 6))], Sampling(1.0, 3))

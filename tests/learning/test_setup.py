@@ -16,7 +16,7 @@ from selfplay.config import configure
 from selfplay.errors import SelfplayError
 from selfplay.game.episode import ROLES
 from selfplay.learning import setup
-from selfplay.learning.policy import Policy, PolicyError, PolicySettings, open_policy
+from selfplay.learning.policy import Choice, Policy, PolicyError, open_policy
 from selfplay.learning.policy.hf import load_model, pick_device
 from selfplay.run.adapters import AdapterError, Base, write_base
 from selfplay.run.recorders import Memory
@@ -166,7 +166,7 @@ def test_of_the_embedded_player_nothing_is_told() -> None:
 
 def test_a_policy_begins_on_what_another_learnt(policy: Policy, tokenizer: Any, tmp_path: Path) -> None:
     policy.save(tmp_path)
-    other = make_policy(build_model(), tokenizer, PolicySettings(rank=4, alpha=8), seed=9)
+    other = make_policy(build_model(), tokenizer, Choice(rank=4, alpha=8), seed=9)
     setup.begin_on(other, str(tmp_path), lambda text: None)
     for role in ROLES:
         assert other.trainer.digest(role) == policy.trainer.digest(role)
@@ -174,7 +174,7 @@ def test_a_policy_begins_on_what_another_learnt(policy: Policy, tokenizer: Any, 
 
 def test_a_role_without_an_adapter_begins_fresh_and_it_is_said(policy: Policy, tokenizer: Any, tmp_path: Path) -> None:
     policy.save(tmp_path)
-    other = make_policy(build_model(), tokenizer, PolicySettings(rank=4, alpha=8), seed=9)
+    other = make_policy(build_model(), tokenizer, Choice(rank=4, alpha=8), seed=9)
     before, said = other.trainer.digest("discriminator"), list[str]()
     setup.begin_on(other, str(tmp_path / "adapters" / "generator"), said.append)
     assert other.trainer.digest("discriminator") == before

@@ -20,6 +20,7 @@ from selfplay.game.extract import Code
 from selfplay.game.problems import Problem
 from selfplay.learning.plan import planned_steps
 from selfplay.learning.state import State, prototype_score
+from selfplay.learning.update import UpdateStats, update_relief
 from selfplay.match.livebank import Bank
 from selfplay.match.record import Chain
 from selfplay.match.testbank import BankedSuite, BankedTest
@@ -29,7 +30,7 @@ CONFIG = configure({"stages": "4,5", "n_discriminator_steps": 1, "n_generator_st
 
 
 def fresh(config: Config = CONFIG) -> State:
-    return State(bigram_policy(), config, planned_steps(config))
+    return State(bigram_policy(), config, planned_steps(config), update_relief(config.micro_batch_tokens))
 
 
 def opponent() -> Opponent:
@@ -64,12 +65,13 @@ def lived() -> State:
         "p", (True, False), True, 3, 2, ((("a",), "==", ("x", 0.1)),), {"recorded": (1, 2), "paid": (0, 3)}
     )
     state.evaluated({"before": {"code_greedy": {"value": 0.25}}}, (measured,))
-    state.drift.begin(state.policy.trainer, 4)
+    state.drift.measure(state.policy.trainer, 4, [], 1.0, state.relief)
+    skipped = UpdateStats(tokens=9, skipped=1)
     for _ in range(2):
         move(state)
         running = RunningMeans(MappingProxyType({("generator", 4): 1 / 3, ("discriminator", 5): -0.1}))
-        state.step_done(running, {"generator": 2}, [bank()], {"reward/generator": 0.5, "validity": 0.5})
-    state.micro_batch_tokens = 512
+        state.step_done(running, {"generator": skipped}, [bank()], {"reward/generator": 0.5, "validity": 0.5})
+    state.relief.size = 512
     return state
 
 

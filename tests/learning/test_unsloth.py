@@ -26,13 +26,13 @@ PRECISIONS = ("fp32", "nf4")
 SCENE = """
 import json, sys
 from pathlib import Path
-from selfplay.learning.policy import PolicySettings, open_policy
+from selfplay.learning.policy import Choice, open_policy
 from selfplay.game.players import Sampling
 
 model, backend, four_bit, folder = sys.argv[1], sys.argv[2], sys.argv[3] == "nf4", Path(sys.argv[4])
-settings = PolicySettings(
+settings = Choice(
     rank=4, alpha=8, backend=backend, sampler="generate", four_bit=four_bit, dtype="float32", fast=False, context=200,
-    gradient_checkpointing=True,
+    checkpointing=True,
 )
 policy = open_policy(model, settings, 3, "cpu")
 assert ("unsloth" in sys.modules) == (backend == "unsloth")
@@ -40,7 +40,8 @@ assert ("unsloth" in sys.modules) == (backend == "unsloth")
 import torch
 from selfplay.game.episode import ROLES
 from selfplay.learning.samples import Sample, Span
-from selfplay.learning.update import UpdateSettings, clipped_update
+from selfplay.config import Config
+from selfplay.learning.update import clipped_update
 from tests.learning.conftest import request, rows, stir
 
 trainer, told = policy.trainer, {}
@@ -84,7 +85,7 @@ samples = [
     Sample(a.ids + d.ids, (Span(4, 4 + len(d.ids), (-1.0) ** i, d.logprobs),))
     for i, (a, d) in enumerate(zip(asked[:6], done[:6]))
 ]
-stats = clipped_update(policy, "generator", samples, UpdateSettings(temperature=0.7))
+stats = clipped_update(policy, "generator", samples, Config(temperature=0.7))
 after = {str(role): trainer.digest(role) for role in (*ROLES, None)}
 told["moved"] = sorted(role for role in after if after[role] != before[role])
 told["stats"] = [stats.loss, stats.ratio_max, stats.grad_norm, stats.entropy, stats.logprob_gap]
@@ -169,7 +170,7 @@ from selfplay.learning.policy.opening import open_sampler
 prompts = [tuple(5 + (i * 13 + j * 7) % 280 for j in range(4 + i % 9)) for i in range(32)]
 asked = [request(prompt, branch=i, role=role) for role in ROLES for i, prompt in enumerate(prompts)]
 for name in ("own", "generate"):
-    trainer.settings = replace(trainer.settings, sampler=name)
+    trainer.choice = replace(trainer.choice, sampler=name)
     told[name] = [each.ids for each in open_sampler(trainer, policy.chat.end_ids, 3).complete(asked, Sampling(1.0, 24))]
 """
 

@@ -13,7 +13,6 @@ import hashlib
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,27 +30,9 @@ from torch.nn import Parameter
 from selfplay.game.episode import ROLES, Role
 from selfplay.learning.policy.errors import PolicyError
 from selfplay.learning.policy.protocol import Snapshot
+from selfplay.learning.policy.settings import Choice
 from selfplay.learning.policy.swap import put
 from selfplay.run.adapters import UNKNOWN, Base, write_base
-
-
-@dataclass(frozen=True, slots=True)
-class LoraSettings:
-    """`targets`: names of linear layers, or `all-linear` (every one but the head)."""
-
-    rank: int = 16
-    alpha: int = 32
-    targets: str | tuple[str, ...] = "all-linear"
-
-    def config(self) -> LoraConfig:
-        # Dropout stays 0: sampling and scoring must be the same function.
-        named = [self.targets] if isinstance(self.targets, str) else list(self.targets)
-        targets: str | list[str] = (
-            "all-linear" if named == ["all-linear"] else named
-        )  # any other text is a pattern to PEFT
-        return LoraConfig(
-            r=self.rank, lora_alpha=self.alpha, lora_dropout=0.0, target_modules=targets, task_type="CAUSAL_LM"
-        )
 
 
 class Adapters:
@@ -186,13 +167,25 @@ class Adapters:
                 parameter.requires_grad_(other == role)
 
 
-def with_adapters(base: Any, settings: LoraSettings, seed: int) -> PeftModel:
+def with_adapters(base: Any, choice: Choice, seed: int) -> PeftModel:
     """Both on a base, each seeded by its own number, so that every process makes the same two; the global state is put back."""
+    # Any text but `all-linear` is a pattern to PEFT. Dropout stays 0: sampling and scoring must be the same function.
+    targets = [choice.targets] if isinstance(choice.targets, str) else list(choice.targets)
+    loras = [
+        LoraConfig(
+            r=choice.rank,
+            lora_alpha=choice.alpha,
+            lora_dropout=0.0,
+            target_modules="all-linear" if targets == ["all-linear"] else targets,
+            task_type="CAUSAL_LM",
+        )
+        for _ in ROLES
+    ]
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(seed * 2)
-        model = get_peft_model(base, settings.config(), adapter_name=ROLES[0])
+        model = get_peft_model(base, loras[0], adapter_name=ROLES[0])
         torch.manual_seed(seed * 2 + 1)
-        model.add_adapter(ROLES[1], settings.config())
+        model.add_adapter(ROLES[1], loras[1])
     return model  # type: ignore[return-value]
 
 

@@ -20,32 +20,22 @@ from torch import Tensor
 
 from selfplay.game.episode import Role
 from selfplay.game.players import Completion, Request, Sampling, role_by_role
-from selfplay.learning.policy.draw import pick, turn_seed, uniforms
-from selfplay.learning.policy.kept import common
+from selfplay.learning.policy.cache import common_prefix
 from selfplay.learning.policy.qwen2 import Weights, extend
 from selfplay.learning.policy.row import Row
+from selfplay.learning.policy.settings import Choice
+from selfplay.learning.policy.turns import chunks, draw_next, turn_rows
 
 Ids = tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """`rows` share a batch; `prefill_tokens` (padded) are fed at once; `cache_mib` of keys and values are kept. `context`:
-    tokens of the longest row; None: as many as the model has positions."""
-
-    rows: int = 256
-    prefill_tokens: int = 8192
-    cache_mib: int = 256
-    context: int | None = None
 
 
 class DecoderSampler:
     """A `Sampler` of one decoder for each role; `weights(role)` gives the role's as they are at that moment."""
 
     def __init__(
-        self, weights: Callable[[Role], Weights], ends: frozenset[int], seed: int, limits: Limits | None = None
+        self, weights: Callable[[Role], Weights], ends: frozenset[int], seed: int, choice: Choice | None = None
     ) -> None:
-        self._weights, self._ends, self._seed, self._limits = weights, ends, seed, limits
+        self._weights, self._ends, self._seed, self._choice = weights, ends, seed, choice
         self._decoders: dict[Role, Decoder] = {}
 
     def complete(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
@@ -61,40 +51,35 @@ class DecoderSampler:
     @torch.no_grad()
     def _decoder(self, role: Role) -> Decoder:
         if role not in self._decoders:
-            self._decoders[role] = Decoder(self._weights(role), self._ends, self._seed, self._limits)
+            self._decoders[role] = Decoder(self._weights(role), self._ends, self._seed, self._choice)
         return self._decoders[role]
 
 
 class Decoder:
     """Completes conversations with fixed `weights`; `ends` are the ids that end a turn."""
 
-    def __init__(self, weights: Weights, ends: frozenset[int], seed: int, limits: Limits | None = None) -> None:
+    def __init__(self, weights: Weights, ends: frozenset[int], seed: int, choice: Choice | None = None) -> None:
         self._weights, self._ends, self._seed = weights, ends, seed
-        self._limits = limits or Limits()
+        self._choice = choice or Choice()
         self.prefilled = 0  # tokens fed in prompts, for benchmarks and tests of the cache
         self.forget()
 
     def forget(self) -> None:
         """Empties the cache of earlier turns."""
-        self._cache = PrefixCache(self._limits.cache_mib << 20)
+        self._cache = PrefixCache(self._choice.cache_mib << 20)
 
     @torch.inference_mode()
     def complete(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
-        rows = [self._row(i, request, sampling) for i, request in enumerate(requests)]
+        rows = turn_rows(requests, sampling, self._seed, min(self._choice.context, len(self._weights.rotations)))
         waiting = sorted((row for row in rows if row.limit > 0), key=lambda row: len(row.prompt))
-        for start in range(0, len(waiting), self._limits.rows):
-            self._play(waiting[start : start + self._limits.rows], sampling.temperature)
+        for start in range(0, len(waiting), self._choice.rows):
+            self._play(waiting[start : start + self._choice.rows], sampling.temperature)
         return [row.completion for row in rows]
-
-    def _row(self, index: int, request: Request, sampling: Sampling) -> Row:
-        """A conversation that fills the model's positions gets an empty, truncated turn: data, not a crash."""
-        room = (self._limits.context or len(self._weights.rotations)) - len(request.ids)
-        return Row(index, request.ids, turn_seed(self._seed, request.key), sampling, room)
 
     def _play(self, rows: list[Row], temperature: float) -> None:
         kv, logits = self._prefill(rows)
         while True:
-            self._draw(rows, logits, temperature)
+            draw_next(rows, logits, temperature, self._ends)
             kept = [i for i, row in enumerate(rows) if not row.done]
             if not kept:
                 self._cache.keep([row.fed for row in rows], kv)
@@ -106,13 +91,6 @@ class Decoder:
             start = torch.tensor([len(row.prompt) + len(row.ids) - 1 for row in rows])
             logits = extend(self._weights, kv, last, start)[:, -1] @ self._weights.head.T
 
-    def _draw(self, rows: list[Row], logits: Tensor, temperature: float) -> None:
-        drawn = uniforms([row.seed for row in rows], [len(row.ids) for row in rows])
-        ids, logprobs = pick(logits, temperature, drawn)
-        for row, token, logprob in zip(rows, ids.tolist(), logprobs.tolist(), strict=True):
-            if not row.done:
-                row.add(token, logprob, self._ends)
-
     def _drop_finished(self, rows: list[Row], kept: list[int], kv: Tensor) -> tuple[list[Row], Tensor]:
         finished = [i for i, row in enumerate(rows) if row.done]
         self._cache.keep([rows[i].fed for i in finished], kv.index_select(2, torch.tensor(finished)))
@@ -121,15 +99,17 @@ class Decoder:
     def _prefill(self, rows: list[Row]) -> tuple[Tensor, Tensor]:
         """Keys and values of the prompts with room for the turns, and the next logits. Equal prompts are fed once."""
         room = max(len(row.prompt) + row.most for row in rows)
-        found = {row.prompt: self._cache.find(row.prompt) for row in rows}
-        prompts = sorted(found, key=lambda prompt: len(prompt) - found[prompt].length)
-        known = [found[prompt].length for prompt in prompts]
-        batches = self._batches(prompts, known)
-        kv = self._empty(len(prompts), max(room, *(max(known[b]) + _steps(prompts[b], known[b]) for b in batches)))
+        known = {row.prompt: self._cache.find(row.prompt) for row in rows}
+        prompts = sorted(known, key=lambda prompt: len(prompt) - known[prompt].length)
+        lengths = [known[prompt].length for prompt in prompts]
+        suffixes = [prompt[length:] for prompt, length in zip(prompts, lengths, strict=True)]
+        batches = list(chunks(suffixes, self._choice.prefill_tokens))
+        padded = (max(lengths[batch]) + max(map(len, suffixes[batch])) for batch in batches)
+        kv = self._empty(len(prompts), max(room, *padded))
         for i, prompt in enumerate(prompts):
-            found[prompt].copy(kv[:, :, i])
-        logits = torch.cat([self._feed(kv[:, :, b], prompts[b], known[b]) for b in batches])
-        if len(prompts) == len(rows) and all(row.prompt == prompt for row, prompt in zip(rows, prompts, strict=True)):
+            known[prompt].copy(kv[:, :, i])
+        logits = torch.cat([self._feed(kv[:, :, batch], suffixes[batch], lengths[batch]) for batch in batches])
+        if prompts == [row.prompt for row in rows]:
             return kv, logits
         place = {prompt: i for i, prompt in enumerate(prompts)}
         chosen = torch.tensor([place[row.prompt] for row in rows])
@@ -140,30 +120,17 @@ class Decoder:
         shape = self._weights.shape
         return torch.zeros(len(self._weights.layers), 2, rows, shape.kv_heads, room, shape.head_size)
 
-    def _batches(self, prompts: list[Ids], known: list[int]) -> list[slice]:
-        """Slices of prompts, sorted by what is left to feed, that stay within the token limit when padded."""
-        cuts = [0]
-        for i, (prompt, length) in enumerate(zip(prompts, known, strict=True)):
-            if i > cuts[-1] and (i + 1 - cuts[-1]) * (len(prompt) - length) > self._limits.prefill_tokens:
-                cuts.append(i)
-        return [slice(a, b) for a, b in zip(cuts, [*cuts[1:], len(prompts)], strict=True)]
-
-    def _feed(self, kv: Tensor, prompts: list[Ids], known: list[int]) -> Tensor:
-        steps = _steps(prompts, known)
-        suffixes = [prompt[n:] for prompt, n in zip(prompts, known, strict=True)]
+    def _feed(self, kv: Tensor, suffixes: list[Ids], lengths: list[int]) -> Tensor:
         self.prefilled += sum(map(len, suffixes))
-        padded = torch.tensor([suffix + (0,) * (steps - len(suffix)) for suffix in suffixes])
-        states = extend(self._weights, kv, padded, torch.tensor(known))
+        width = max(map(len, suffixes))
+        padded = torch.tensor([suffix + (0,) * (width - len(suffix)) for suffix in suffixes])
+        states = extend(self._weights, kv, padded, torch.tensor(lengths))
         last = torch.tensor([len(suffix) - 1 for suffix in suffixes])
         return states[torch.arange(len(suffixes)), last] @ self._weights.head.T
 
 
-def _steps(prompts: list[Ids], known: list[int]) -> int:
-    return max(len(prompt) - n for prompt, n in zip(prompts, known, strict=True))
-
-
 @dataclass(frozen=True, slots=True)
-class Found:
+class CachedPrefix:
     """The first `length` keys and values of row `row` in `block`."""
 
     length: int = 0
@@ -202,13 +169,13 @@ class PrefixCache:
                 insort(self._rows, ids)
             self._places[ids] = (block, i)
 
-    def find(self, prompt: Ids) -> Found:
+    def find(self, prompt: Ids) -> CachedPrefix:
         """The longest known prefix of `prompt` that leaves at least one id to feed."""
         place = bisect_left(self._rows, prompt)
         near = self._rows[max(0, place - 1) : place + 1]
-        best = max(near, key=lambda row: common(row, prompt), default=())
-        known = min(common(best, prompt), len(prompt) - 1)
-        return Found(known, *self._places[best]) if known else Found()
+        best = max(near, key=lambda row: common_prefix(row, prompt), default=())
+        known = min(common_prefix(best, prompt), len(prompt) - 1)
+        return CachedPrefix(known, *self._places[best]) if known else CachedPrefix()
 
     def _forget(self) -> None:
         block, rows = self._blocks.popleft()

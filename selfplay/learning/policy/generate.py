@@ -37,7 +37,7 @@ class GenerateSampler(LiveSampler):
         longest, most = 0, 0
         for row in left:
             longest, width = max(longest, row.most), len(row.prompt)
-            crowded = (most + 1) * width > self._batching.prefill_tokens or width + longest > self._batching.context
+            crowded = (most + 1) * width > self._choice.prefill_tokens or width + longest > self._choice.context
             if most and crowded:
                 break
             most += 1

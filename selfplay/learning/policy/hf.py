@@ -1,7 +1,6 @@
 """Loading a base model and its tokenizer with transformers.
 
-Unless told otherwise fp32 on a CPU; on CUDA 4 bit where bitsandbytes is installed, computing in bf16, or fp16 where the GPU
-lacks it.
+In what precision is decided by learning/choice.py.
 """
 
 from __future__ import annotations
@@ -76,9 +75,8 @@ def check_kind(source: str | Path, config: Mapping[str, Any]) -> None:
         )
 
 
-def load_model(source: str | Path, device: torch.device, four_bit: bool | None = None, dtype: str | None = None) -> Any:
-    """A frozen model from a folder or a hub id. `four_bit` None: on a GPU, where it can be done. `dtype`: what it computes
-    in, by PyTorch's name; None: what the device does best. Raises PolicyError."""
+def load_model(source: str | Path, device: torch.device, four_bit: bool = False, dtype: str = "float32") -> Any:
+    """A frozen model from a folder or a hub id. `dtype`: what it computes in, by PyTorch's name. Raises PolicyError."""
     if Path(source).is_dir():
         disable_progress_bar()  # nothing is fetched, so there is nothing to wait for
     try:
@@ -115,24 +113,14 @@ def load_tokenizer(source: str | Path) -> Any:
         raise PolicyError(f"no tokenizer could be loaded from {source}: {error}") from error
 
 
-def pick_dtype(device: torch.device, dtype: str | None = None) -> torch.dtype:
-    """The dtype of this name; None: what the device computes best."""
-    if dtype is not None:
-        return getattr(torch, dtype)
-    if device.type == "cpu":
-        return torch.float32
-    return torch.bfloat16 if torch.cuda.is_bf16_supported(including_emulation=False) else torch.float16
-
-
-def _precision(device: torch.device, four_bit: bool | None, dtype: str | None) -> dict[str, Any]:
-    computing = pick_dtype(device, dtype)
-    have = find_spec("bitsandbytes") is not None
-    if four_bit and not have:
+def _precision(device: torch.device, four_bit: bool, dtype: str) -> dict[str, Any]:
+    computing = getattr(torch, dtype)
+    if not four_bit:
+        return {"dtype": computing}
+    if find_spec("bitsandbytes") is None:
         raise PolicyError(
             "4 bit was asked for but bitsandbytes is not installed; pip install bitsandbytes or load in 16 bit"
         )
-    if not (have and device.type == "cuda" if four_bit is None else four_bit):
-        return {"dtype": computing}
     quantised = BitsAndBytesConfig(
         load_in_4bit=True,
         bnb_4bit_quant_type="nf4",

@@ -16,7 +16,7 @@ from selfplay.learning.policy.errors import PolicyError
 from selfplay.learning.policy.player import Policy
 from selfplay.learning.policy.protocol import Sampler, Trainer
 from selfplay.learning.policy.relief import NOBODY, Listener
-from selfplay.learning.policy.settings import PolicySettings
+from selfplay.learning.policy.settings import Choice
 
 if TYPE_CHECKING:
     from selfplay.learning.policy.trainer import PeftTrainer
@@ -24,31 +24,31 @@ if TYPE_CHECKING:
 
 def open_policy(
     source: str | Path,
-    settings: PolicySettings | None = None,
+    choice: Choice | None = None,
     seed: int = 0,
     device: str = "auto",
-    told: Listener = NOBODY,
+    listener: Listener = NOBODY,
 ) -> Policy:
     """A policy over the model in a folder or on the hub, its adapters fresh. Raises PolicyError.
 
-    `seed` makes the adapters and keys every sampled token. `told` is told what happens on the way.
+    `seed` makes the adapters and keys every sampled token. `listener` is told what happens on the way.
     """
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # its threads and the sandbox's children do not mix
-    settings = settings or PolicySettings()
-    if settings.backend == "unsloth":
+    choice = choice or Choice()
+    if choice.backend == "unsloth":
         import selfplay.learning.policy.unsloth  # noqa: F401 -- before any other heavy library, which it patches
     from selfplay.learning.policy import hf
-    from selfplay.learning.policy.heard import check_heard
+    from selfplay.learning.policy.adapter_check import check_adapters
     from selfplay.learning.policy.template import read_template
     from selfplay.learning.policy.trainer import PeftTrainer
 
     hf.check_kind(source, hf.config_of(source))
     tokenizer = hf.load_tokenizer(source)  # small, so what is wrong with it is said before the model is loaded
-    read_template(tokenizer, settings.thinking)
-    trainer = open_trainer(source, settings, seed, device)
-    policy = join(trainer, tokenizer, settings, seed, told)
+    read_template(tokenizer, choice.thinking)
+    trainer = open_trainer(source, choice, seed, device)
+    policy = join(trainer, tokenizer, choice, seed, listener)
     if isinstance(trainer, PeftTrainer):
-        check_heard(policy, trainer)
+        check_adapters(policy, trainer)
     return policy
 
 
@@ -59,71 +59,65 @@ def check_kind(source: str | Path, config: Mapping[str, Any]) -> None:
     hf.check_kind(source, config)
 
 
-def open_trainer(
-    source: str | Path, settings: PolicySettings | None = None, seed: int = 0, device: str = "auto"
-) -> Trainer:
+def open_trainer(source: str | Path, choice: Choice | None = None, seed: int = 0, device: str = "auto") -> Trainer:
     """A trainer over the model in a folder or on the hub, or the one that a reference makes of it. Raises PolicyError."""
-    settings = settings or PolicySettings()
-    if plugins.is_reference(settings.backend):
-        return _made(settings.backend, Trainer, source, settings, seed, device)
-    if settings.backend == "unsloth":
+    choice = choice or Choice()
+    if plugins.is_reference(choice.backend):
+        return _made(choice.backend, Trainer, source, choice, seed, device)
+    if choice.backend == "unsloth":
         from selfplay.learning.policy import unsloth
 
-        return unsloth.open_trainer(source, settings, seed, device)
+        return unsloth.open_trainer(source, choice, seed, device)
     from selfplay.learning.policy import hf
     from selfplay.learning.policy.trainer import PeftTrainer
 
-    model = hf.load_model(source, hf.pick_device(device), settings.four_bit, settings.dtype)
-    return PeftTrainer(model, settings, seed, hf.base(source))
+    model = hf.load_model(source, hf.pick_device(device), choice.four_bit, choice.dtype)
+    return PeftTrainer(model, choice, seed, hf.base(source))
 
 
-def open_sampler(trainer: PeftTrainer, ends: frozenset[int], seed: int = 0, told: Listener = NOBODY) -> Sampler:
+def open_sampler(trainer: PeftTrainer, ends: frozenset[int], seed: int = 0, listener: Listener = NOBODY) -> Sampler:
     """A sampler over the trainer's adapters. All of them sample the same keyed tokens. `ends`: ids that end a turn.
 
     Raises PolicyError where the decoder for small models is asked for and does not apply.
     """
-    settings, wanted = trainer.settings, trainer.settings.sampler
+    wanted = trainer.choice.sampler
     why = "asked for"
     if wanted == "auto" or plugins.is_reference(wanted):  # your own may be made of ours
         wanted = "small" if trainer.small else trainer.sampler
         why = "a small Qwen2 model in fp32 on a CPU" if trainer.small else "what suits the backend"
-    told.about(sampler=f"{wanted}: {why}")
+    listener.about(sampler=f"{wanted}: {why}")
     if wanted == "small":
-        from selfplay.learning.policy.decoder import DecoderSampler, Limits
+        from selfplay.learning.policy.decoder import DecoderSampler
 
         if not trainer.small:
             raise PolicyError(
                 "sampler is small, which decodes Qwen2 models of hidden sizes up to 512 in fp32 on a CPU, and this is none; "
                 "give --sampler own, or auto"
             )
-        limits = Limits(settings.rows, settings.prefill_tokens, settings.cache_mib, trainer.bounds.context)
-        return DecoderSampler(trainer.merged, ends, seed, limits)
-    from selfplay.learning.policy.turns import Batching
-
+        return DecoderSampler(trainer.merged, ends, seed, trainer.choice)
     if wanted == "own":
-        from selfplay.learning.policy.own import OwnSampler as Live
+        from selfplay.learning.policy.stepwise import StepwiseSampler as Live
     else:
         from selfplay.learning.policy.generate import GenerateSampler as Live
-    batching = Batching(settings.rows, settings.prefill_tokens, trainer.bounds.context, settings.cache_mib)
-    return Live(trainer.adapters, ends, seed, batching, trainer.ready_to_play, told)
+    return Live(trainer.adapters, ends, seed, trainer.choice, trainer.ready_to_play, listener)
 
 
-def join(trainer: Trainer, tokenizer: Any, settings: PolicySettings, seed: int = 0, told: Listener = NOBODY) -> Policy:
+def join(trainer: Trainer, tokenizer: Any, choice: Choice, seed: int = 0, listener: Listener = NOBODY) -> Policy:
     """A trainer with the chat of its model's tokenizer and the sampler that fits it, or that a reference makes of the trainer,
     the ids that end a turn, and the seed."""
     from selfplay.learning.policy.chat import TemplateChat
     from selfplay.learning.policy.trainer import PeftTrainer
 
-    chat = TemplateChat(tokenizer, getattr(trainer, "end_ids", ()), settings.thinking)
-    if plugins.is_reference(settings.sampler):
-        told.about(sampler=settings.sampler)
-        return Policy(trainer, _made(settings.sampler, Sampler, trainer, chat.end_ids, seed), chat)
+    chat = TemplateChat(tokenizer, getattr(trainer, "end_ids", ()), choice.thinking)
+    if plugins.is_reference(choice.sampler):
+        listener.about(sampler=choice.sampler)
+        return Policy(trainer, _made(choice.sampler, Sampler, trainer, chat.end_ids, seed), chat)
     if not isinstance(trainer, PeftTrainer):
         raise PolicyError(
-            f"sampler is {settings.sampler}, which plays with a PeftTrainer; {settings.backend} made "
+            f"sampler is {choice.sampler}, which plays with a PeftTrainer; {choice.backend} made "
             f"{plugins.name_of(trainer)}: give a --sampler of your own too, module:name"
         )
-    return Policy(trainer, open_sampler(trainer, chat.end_ids, seed, told), chat)
+    return Policy(trainer, open_sampler(trainer, chat.end_ids, seed, listener), chat)
 
 
 def _made(reference: str, kind: type, *arguments: Any) -> Any:

@@ -1,7 +1,7 @@
 """What to do when a GPU's memory runs out: free what can be freed, take half as much at once, begin that pass again.
 
-A size is halved for good, since what did not fit once will not fit the next time. What is kept of a failed pass goes with its
-exception: a pass must leave nothing behind that counts (its caller drops partial gradients). Left out: growing again.
+A size is halved for good: what did not fit once will not fit the next time. A pass that fails must leave nothing behind: its
+caller drops the partial gradients. Left out: growing again.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ class Relief:
         what: str,
         size: int,
         way_out: str,
-        told: Listener = NOBODY,
+        listener: Listener = NOBODY,
         spare: Callable[[], bool] = lambda: False,
     ) -> None:
         self.size, self._spare = size, spare
-        self._what, self._way_out, self._told = what, way_out, told
+        self._what, self._way_out, self._listener = what, way_out, listener
 
     def run(self, attempt: Callable[[int], T], most: int = sys.maxsize) -> T:
         """`attempt(size)`, at half the size after each time that memory runs out. Raises PolicyError at a size of one.
@@ -69,7 +69,7 @@ class Relief:
                     f"memory ran out while {self._what}, with as little as can be at once ({trouble}); {self._way_out}"
                 )
             self.size = max(1, size // 2)
-            self._told.say(f"memory ran out while {self._what}: going on with {self.size} at once")
+            self._listener.say(f"memory ran out while {self._what}: going on with {self.size} at once")
 
 
 def free() -> None:

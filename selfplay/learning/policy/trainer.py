@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,10 +17,10 @@ from torch import Tensor
 
 from selfplay.game.episode import ROLES, Role
 from selfplay.learning.policy import attention, logprobs, qwen2
-from selfplay.learning.policy.adapters import Adapters, LoraSettings, with_adapters
+from selfplay.learning.policy.adapters import Adapters, with_adapters
 from selfplay.learning.policy.errors import PolicyError
 from selfplay.learning.policy.protocol import Bounds, Rows, Snapshot, State
-from selfplay.learning.policy.settings import PolicySettings
+from selfplay.learning.policy.settings import Choice
 from selfplay.run.adapters import UNKNOWN, Base
 
 PRECISE_GAP, COARSE_GAP = 1e-4, 0.05  # nats; in 16 and 4 bit kernels round differently for prompts and single tokens
@@ -28,17 +29,22 @@ PRECISE_GAP, COARSE_GAP = 1e-4, 0.05  # nats; in 16 and 4 bit kernels round diff
 class PeftTrainer:
     """A `Trainer` over a loaded model, which it owns from then on. `small`: whether qwen2.py computes it."""
 
-    def __init__(self, model: Any, settings: PolicySettings | None = None, seed: int = 0, base: Base = UNKNOWN) -> None:
-        self.settings, self.device, self.base = settings or PolicySettings(), model.device, base
+    def __init__(self, model: Any, choice: Choice | None = None, seed: int = 0, base: Base = UNKNOWN) -> None:
+        choice = choice or Choice()
+        whole = getattr(model.config.get_text_config(), "max_position_embeddings", sys.maxsize)
+        self.choice = replace(
+            choice, context=min(whole, choice.context)
+        )  # no row is longer than what the model can attend to
+        self.device, self.base = model.device, base
         model.requires_grad_(False)
         precise = _precise(model)
         fits = precise and qwen2.supports(model.config, self.device)
-        self.small = fits and self.settings.fast is not False
+        self.small = fits and self.choice.fast
         self.end_ids = _end_ids(model)
         self._plain_head = logprobs.has_plain_head(model)
         self._flat = not self.small and self._shares(model)  # small models have functions of their own
         shares = self.small or self._flat
-        self.bounds = Bounds(PRECISE_GAP if precise else COARSE_GAP, _context(model, self.settings), shares)
+        self.bounds = Bounds(PRECISE_GAP if precise else COARSE_GAP, self.choice.context, shares)
         self.adapters = self._adapted(model, seed)
         self.model = self.adapters.model
         self._optimizers = {role: self._optimizer(role) for role in ROLES}
@@ -55,16 +61,16 @@ class PeftTrainer:
 
     def _ready_to_train(self) -> Any:
         """The model, in order for scoring. Checkpointing acts in training mode only."""
-        return self.model.train(self.settings.gradient_checkpointing)
+        return self.model.train(self.choice.checkpointing)
 
     def _shares(self, model: Any) -> bool:
         """Whether the model's own forward computes a prefix once that rows share."""
         return attention.adopt(model)
 
     def _adapted(self, model: Any, seed: int) -> Adapters:
-        if self.settings.gradient_checkpointing:
+        if self.choice.checkpointing:
             model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
-        return Adapters(with_adapters(model, lora(self.settings), seed), self.base)
+        return Adapters(with_adapters(model, self.choice, seed), self.base)
 
     @torch.no_grad()
     def logprobs(
@@ -105,7 +111,7 @@ class PeftTrainer:
 
     def scale_rate(self, role: Role, factor: float) -> None:
         for group in self._optimizers[role].param_groups:
-            group["lr"] = self.settings.rate(role) * factor
+            group["lr"] = self.choice.rate(role) * factor
 
     def snapshot(self, role: Role) -> Snapshot:
         return self.adapters.snapshot(role)
@@ -177,19 +183,7 @@ class PeftTrainer:
 
     def _optimizer(self, role: Role) -> torch.optim.AdamW:
         parameters = list(self.adapters.parameters[role].values())
-        return torch.optim.AdamW(
-            parameters, lr=self.settings.rate(role), weight_decay=self.settings.weight_decay, fused=True
-        )
-
-
-def lora(settings: PolicySettings) -> LoraSettings:
-    return LoraSettings(settings.rank, settings.alpha, settings.targets)
-
-
-def _context(model: Any, settings: PolicySettings) -> int:
-    """Tokens of the longest row: what the model can attend to, or less."""
-    whole = getattr(model.config.get_text_config(), "max_position_embeddings", sys.maxsize)
-    return min(whole, settings.context or whole)
+        return torch.optim.AdamW(parameters, lr=self.choice.rate(role), weight_decay=0.0, fused=True)
 
 
 def _precise(model: Any) -> bool:

@@ -1,16 +1,14 @@
 """Turns in the making: which row of a batch they are, what they may still get, and how rows are put into batches.
 
-What the samplers over a live model have in common (own.py, generate.py): they play one role at a time, rows are sorted by the
-length of their prompts so that little of a batch is padding, and a batch that runs out of memory is played again with half the
-rows.
+What the samplers over a live model have in common (stepwise.py, generate.py): they play one role at a time, rows are sorted
+by the length of their prompts so that little of a batch is padding, and a batch that runs out of memory is played again with
+half the rows.
 """
 
 from __future__ import annotations
 
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -20,22 +18,12 @@ from torch import Tensor
 from selfplay.game.episode import Role
 from selfplay.game.players import Completion, Request, Sampling, role_by_role
 from selfplay.learning.policy.adapters import Adapters
-from selfplay.learning.policy.draw import turn_seed
+from selfplay.learning.policy.draw import pick, turn_seed, uniforms
 from selfplay.learning.policy.relief import NOBODY, Listener, Relief
 from selfplay.learning.policy.row import Row
+from selfplay.learning.policy.settings import Choice
 
 WAY_OUT = "lower --max-completion-length or --max-seq-length, or choose a smaller --model"
-
-
-@dataclass(frozen=True, slots=True)
-class Batching:
-    """`rows` share a batch; `prefill_tokens` (padded) are fed at once, or one row where that is longer. `context`: tokens
-    that the model can attend to. `cache_mib` of keys and values are kept from call to call, where a sampler keeps any."""
-
-    rows: int = 128
-    prefill_tokens: int = 8192
-    context: int = sys.maxsize
-    cache_mib: int = 0
 
 
 class LiveSampler(ABC):
@@ -46,13 +34,13 @@ class LiveSampler(ABC):
         adapters: Adapters,
         ends: frozenset[int],
         seed: int,
-        batching: Batching | None = None,
+        choice: Choice | None = None,
         ready: Callable[[], Any] | None = None,
-        told: Listener = NOBODY,
+        listener: Listener = NOBODY,
     ) -> None:
         self._adapters, self._ends, self._seed = adapters, ends, seed
-        self._batching = batching or Batching()
-        self._rows = Relief("sampling", self._batching.rows, WAY_OUT, told, self._spare)
+        self._choice = choice or Choice()
+        self._rows = Relief("sampling", self._choice.rows, WAY_OUT, listener, self._spare)
         self._ready = ready or adapters.model.eval  # a trainer with checkpointing leaves it in training mode
 
     def complete(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
@@ -66,7 +54,7 @@ class LiveSampler(ABC):
 
     @torch.no_grad()
     def _complete(self, role: Role, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
-        made = turn_rows(requests, sampling, self._seed, self._batching.context)
+        made = turn_rows(requests, sampling, self._seed, self._choice.context)
         left = sorted((row for row in made if row.limit > 0), key=lambda row: len(row.prompt))
         with self._adapters.role(role):
             model = self._ready()
@@ -106,6 +94,15 @@ def turn_rows(requests: Sequence[Request], sampling: Sampling, seed: int, contex
         Row(i, each.ids, turn_seed(seed, each.key), sampling, context - len(each.ids))
         for i, each in enumerate(requests)
     ]
+
+
+def draw_next(rows: Sequence[Row], logits_BV: Tensor, temperature: float, ends: frozenset[int]) -> None:
+    """Gives each row that is not done its next token."""
+    uniforms_B = uniforms([row.seed for row in rows], [len(row.ids) for row in rows])
+    ids_B, logprobs_B = pick(logits_BV, temperature, uniforms_B)
+    for row, token, logprob in zip(rows, ids_B.tolist(), logprobs_B.tolist(), strict=True):
+        if not row.done:
+            row.add(token, logprob, ends)
 
 
 def chunks(prompts: Sequence[tuple[int, ...]], tokens: int) -> Iterator[slice]:

@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 from selfplay.errors import install
 from selfplay.learning.policy.errors import PolicyError
-from selfplay.learning.policy.settings import PolicySettings
+from selfplay.learning.policy.settings import Choice
 
 # Otherwise it writes a folder of generated code into the working directory.
 os.environ.setdefault("UNSLOTH_COMPILE_LOCATION", str(Path(tempfile.gettempdir()) / f"unsloth_{os.getuid()}"))
@@ -47,7 +47,7 @@ from selfplay.learning.policy.trainer import PeftTrainer
 from selfplay.run.adapters import UNKNOWN, Base
 
 
-def open_trainer(source: str | Path, settings: PolicySettings, seed: int, device: str) -> UnslothTrainer:
+def open_trainer(source: str | Path, choice: Choice, seed: int, device: str) -> UnslothTrainer:
     """A trainer over the model in a folder or on the hub. Raises PolicyError."""
     place = hf.pick_device(device)
     if place.type == "cpu" and torch.cuda.is_available():
@@ -56,13 +56,13 @@ def open_trainer(source: str | Path, settings: PolicySettings, seed: int, device
         config = AutoConfig.from_pretrained(str(source), trust_remote_code=False).get_text_config()
         whole = getattr(config, "max_position_embeddings", sys.maxsize)
         # One more than a row may have; beyond what the model knows it would stretch the positions.
-        longest = min(whole, (settings.context or whole) + 1)
+        longest = min(whole, choice.context + 1)
         model, _ = FastLanguageModel.from_pretrained(
             model_name=str(source),
             max_seq_length=longest,
-            dtype=hf.pick_dtype(place, settings.dtype),
-            load_in_4bit=place.type == "cuda" if settings.four_bit is None else settings.four_bit,
-            use_gradient_checkpointing=checkpointing(settings),
+            dtype=getattr(torch, choice.dtype),
+            load_in_4bit=choice.four_bit,
+            use_gradient_checkpointing=checkpointing(choice),
         )
     except (OSError, ValueError, RuntimeError) as error:
         raise PolicyError(f"unsloth could not load {source}: {error}") from error
@@ -72,23 +72,23 @@ def open_trainer(source: str | Path, settings: PolicySettings, seed: int, device
             f"unsloth made {rows} rows of the {config.vocab_size} of the model's embedding, so its adapters would load nowhere "
             "else; give --backend transformers"
         )
-    if settings.four_bit and not getattr(model, "is_quantized", False):
+    if choice.four_bit and not getattr(model, "is_quantized", False):
         raise PolicyError(
             f"unsloth did not load {source} in 4 bit; give --load-in-4bit false, or --backend transformers"
         )
-    return UnslothTrainer(model, replace(settings, context=longest - 1), seed, hf.base(source))
+    return UnslothTrainer(model, replace(choice, context=longest - 1), seed, hf.base(source))
 
 
-def checkpointing(settings: PolicySettings) -> Literal["unsloth", False]:
-    return "unsloth" if settings.gradient_checkpointing else False
+def checkpointing(choice: Choice) -> Literal["unsloth", False]:
+    return "unsloth" if choice.checkpointing else False
 
 
 class UnslothTrainer(PeftTrainer):
     """A `Trainer` over a model that Unsloth loaded, which it owns from then on."""
 
-    def __init__(self, model: Any, settings: PolicySettings, seed: int = 0, base: Base = UNKNOWN) -> None:
+    def __init__(self, model: Any, choice: Choice, seed: int = 0, base: Base = UNKNOWN) -> None:
         self._mode = ""
-        super().__init__(model, replace(settings, fast=False), seed, base)
+        super().__init__(model, replace(choice, fast=False), seed, base)
 
     @property
     def sampler(self) -> Literal["own", "generate"]:
@@ -105,23 +105,23 @@ class UnslothTrainer(PeftTrainer):
 
     def _ready_to_train(self) -> Any:
         if self._mode != "training":
-            FastLanguageModel.for_training(self.model, use_gradient_checkpointing=checkpointing(self.settings))
+            FastLanguageModel.for_training(self.model, use_gradient_checkpointing=checkpointing(self.choice))
             self._mode = "training"
         return self.model
 
     def _adapted(self, model: Any, seed: int) -> Adapters:
         """By the public recipe, which names its adapter "default"; each role's is a further one with the same settings, seeded
         as under transformers. The global random state, which all of this moves, is put back."""
-        settings = self.settings
+        choice = self.choice
         with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
             adapted = FastLanguageModel.get_peft_model(
                 model,
-                r=settings.rank,
-                lora_alpha=settings.alpha,
+                r=choice.rank,
+                lora_alpha=choice.alpha,
                 lora_dropout=0,
-                target_modules=settings.targets if isinstance(settings.targets, str) else list(settings.targets),
+                target_modules=choice.targets if isinstance(choice.targets, str) else list(choice.targets),
                 bias="none",
-                use_gradient_checkpointing=checkpointing(settings),
+                use_gradient_checkpointing=checkpointing(choice),
                 random_state=seed,
             )
             common = adapted.peft_config["default"]

@@ -21,11 +21,11 @@ from transformers import (
 )
 
 from selfplay.game.players import Sampling
-from selfplay.learning.policy import Policy, PolicySettings
+from selfplay.learning.policy import Choice, Policy
+from selfplay.learning.policy.cache import NO_PREFIX, Prefix
 from selfplay.learning.policy.generate import GenerateSampler
-from selfplay.learning.policy.kept import NOTHING, Found
-from selfplay.learning.policy.own import OwnSampler, stems
-from selfplay.learning.policy.turns import Batching, LiveSampler
+from selfplay.learning.policy.stepwise import StepwiseSampler, stems
+from selfplay.learning.policy.turns import LiveSampler
 from tests.learning.conftest import build_model, make_policy, request, rows, stir, trainer
 from tests.learning.test_live_samplers import SIZES
 
@@ -40,12 +40,18 @@ def model(kind: tuple[Any, Any] = KINDS[0], **more: Any) -> Any:
 
 
 def policy_of(tokenizer: Any, made: Any = None) -> Policy:
-    return stir(make_policy(made or model(), tokenizer, PolicySettings(rank=4, alpha=8, fast=False)))
+    return stir(make_policy(made or model(), tokenizer, Choice(rank=4, alpha=8, fast=False)))
 
 
-def sampler(policy: Policy, cache_mib: int = 64, rows: int = 128, prefill_tokens: int = 8192) -> OwnSampler:
+def sampler(policy: Policy, cache_mib: int = 64, rows: int = 128, prefill_tokens: int = 8192) -> StepwiseSampler:
     own = trainer(policy)
-    return OwnSampler(own.adapters, ENDS, 0, Batching(rows, prefill_tokens, 1024, cache_mib), own.ready_to_play)
+    return StepwiseSampler(
+        own.adapters,
+        ENDS,
+        0,
+        Choice(rows=rows, prefill_tokens=prefill_tokens, context=1024, cache_mib=cache_mib),
+        own.ready_to_play,
+    )
 
 
 def conversations(sampler: LiveSampler, stages: int = 4) -> tuple[list[tuple[int, ...]], list[tuple[float, ...]]]:
@@ -140,19 +146,19 @@ def test_a_call_drops_what_it_does_not_continue_and_forgetting_drops_all(tokeniz
     keeping = sampler(policy_of(tokenizer))
     long, short = request(tuple(range(9, 200))), request((5, 6, 7))
     keeping.complete([long], Sampling(1.0, 4))
-    held = keeping.kept_bytes
+    held = keeping.cached_bytes
     keeping.complete([short], Sampling(1.0, 4))
-    assert 0 < keeping.kept_bytes < held
+    assert 0 < keeping.cached_bytes < held
     keeping.forget()
-    assert keeping.kept_bytes == 0
+    assert keeping.cached_bytes == 0
 
 
 def test_no_more_is_kept_than_the_limit(tokenizer: Any) -> None:
     keeping = sampler(policy_of(tokenizer), cache_mib=1)
     for count in (2, 64):
         keeping.complete([request(tuple(range(i, i + 120)), str(i)) for i in range(count)], Sampling(1.0, 4))
-        assert keeping.kept_bytes <= 1 << 20
-    assert keeping.kept_bytes == 0  # the second batch is too large to be kept
+        assert keeping.cached_bytes <= 1 << 20
+    assert keeping.cached_bytes == 0  # the second batch is too large to be kept
 
 
 def test_what_several_prompts_begin_with_is_fed_once(tokenizer: Any) -> None:
@@ -170,10 +176,10 @@ def test_what_several_prompts_begin_with_is_fed_once(tokenizer: Any) -> None:
 
 def test_stems_go_beyond_what_is_known_and_leave_an_id_to_feed() -> None:
     long = tuple(range(60))
-    assert stems({(*long, 1): NOTHING, (*long, 2): NOTHING}) == {long: [(*long, 1), (*long, 2)]}
-    assert stems({long: NOTHING, (*long, 2): NOTHING}) == {long[:59]: [long, (*long, 2)]}
-    assert not stems({(*long, 1): Found(40), (*long, 2): Found(40)})
-    assert not stems({long: NOTHING, long[::-1]: NOTHING, long[:20]: NOTHING})
+    assert stems({(*long, 1): NO_PREFIX, (*long, 2): NO_PREFIX}) == {long: [(*long, 1), (*long, 2)]}
+    assert stems({long: NO_PREFIX, (*long, 2): NO_PREFIX}) == {long[:59]: [long, (*long, 2)]}
+    assert not stems({(*long, 1): Prefix(40), (*long, 2): Prefix(40)})
+    assert not stems({long: NO_PREFIX, long[::-1]: NO_PREFIX, long[:20]: NO_PREFIX})
     assert not stems({})
 
 
@@ -188,7 +194,7 @@ def test_out_of_memory_drops_what_is_kept_before_a_single_row_is_given_up(
     forward, failed = base.forward, []
 
     def tight(*args: Any, **given: Any) -> Any:
-        if keeping.kept_bytes:
+        if keeping.cached_bytes:
             failed.append(1)
             raise torch.OutOfMemoryError("CUDA out of memory.")
         return forward(*args, **given)
@@ -201,5 +207,5 @@ def test_out_of_memory_drops_what_is_kept_before_a_single_row_is_given_up(
 def test_own_still_draws_what_generate_draws_over_a_branching_conversation(tokenizer: Any) -> None:
     policy = policy_of(tokenizer, build_model(max_position_embeddings=1024))
     own = trainer(policy)
-    theirs = GenerateSampler(own.adapters, ENDS, 0, Batching(context=1024), own.ready_to_play)
+    theirs = GenerateSampler(own.adapters, ENDS, 0, Choice(context=1024), own.ready_to_play)
     assert conversations(sampler(policy))[0] == conversations(theirs)[0]

@@ -11,8 +11,8 @@ import pytest
 
 from selfplay.game.episode import ROLES, Role
 from selfplay.game.players import Completion, Request, Sampling
-from selfplay.learning.policy import Policy, PolicyError, PolicySettings
-from selfplay.learning.policy.heard import check_heard
+from selfplay.learning.policy import Choice, Policy, PolicyError
+from selfplay.learning.policy.adapter_check import check_adapters
 from selfplay.learning.policy.protocol import Snapshot
 from tests.learning.conftest import build_model, make_policy, request, trainer
 
@@ -42,7 +42,7 @@ class Deaf:
 
 
 def fresh(tokenizer: Any, **settings: Any) -> Policy:
-    return make_policy(build_model(), tokenizer, PolicySettings(rank=4, alpha=8, **settings))
+    return make_policy(build_model(), tokenizer, Choice(rank=4, alpha=8, **settings))
 
 
 @pytest.mark.parametrize("sampler", ["small", "own", "generate"])
@@ -51,7 +51,7 @@ def test_what_works_is_left_as_it_was_to_the_bit(tokenizer: Any, sampler: Any) -
     asked = [request((5, 9, 17), branch=branch) for branch in range(4)]
     before = [policy.trainer.digest(role) for role in (*ROLES, None)], policy.complete(asked, Sampling(1.0, 8))
     policy.sampler.forget()
-    check_heard(policy, trainer(policy))
+    check_adapters(policy, trainer(policy))
     assert (
         [policy.trainer.digest(role) for role in (*ROLES, None)],
         policy.complete(asked, Sampling(1.0, 8)),
@@ -72,7 +72,7 @@ def test_a_sampler_that_ignores_or_mistakes_an_adapter_is_refused(
     policy = fresh(tokenizer, sampler="own")
     before = [policy.trainer.digest(role) for role in ROLES]
     with pytest.raises(PolicyError, match="ignored, or taken for another"):
-        check_heard(replace(policy, sampler=Deaf(policy, hears)), trainer(policy))
+        check_adapters(replace(policy, sampler=Deaf(policy, hears)), trainer(policy))
     assert [policy.trainer.digest(role) for role in ROLES] == before
 
 
@@ -89,4 +89,4 @@ def test_a_trainer_that_ignores_an_adapter_with_its_sampler_is_refused(
 
     monkeypatch.setattr(adapters, "role", base_in_place_of_a_role)
     with pytest.raises(PolicyError, match="ignored, or taken for another"):
-        check_heard(policy, trainer(policy))
+        check_adapters(policy, trainer(policy))

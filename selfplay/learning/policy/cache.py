@@ -1,6 +1,6 @@
 """Keys and values kept from a call of a sampler to the next, so that a conversation that goes on feeds only what is new.
 
-Kept are those of one role, a sampler's batch as one block: nothing is copied but rows that finish early. A call begins by
+TurnCache are those of one role, a sampler's batch as one block: nothing is copied but rows that finish early. A call begins by
 looking up each of its prompts; what none of them continues is dropped there, and a block as soon as its last row has gone on.
 So it holds what the next turns need, within its limit of bytes; a block that would exceed it is not kept, and its
 conversations are fed anew. Dropping the oldest to make room was left out: turns come round in the order of the turns before,
@@ -42,7 +42,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Prefix:
     """The first `length` ids of a prompt are those of row `row` of `block`."""
 
     length: int = 0
@@ -50,10 +50,10 @@ class Found:
     row: int = 0
 
 
-NOTHING = Found()
+NO_PREFIX = Prefix()
 
 
-class Kept:
+class TurnCache:
     """The blocks that were kept, at most `limit` bytes of them."""
 
     def __init__(self, limit: int) -> None:
@@ -64,7 +64,7 @@ class Kept:
         self._role: Role | None = None
         self._before: list[Block] = []  # of the call before, read in this one
         self._now: list[Block] = []
-        self._found: dict[Ids, Found] = {}
+        self._found: dict[Ids, Prefix] = {}
         self._waiting: Counter[Ids] = Counter()
 
     @property
@@ -79,19 +79,19 @@ class Kept:
         self._found = {prompt: self._longest(prompt, places) for prompt in self._waiting}
         self._drop()
 
-    def _longest(self, prompt: Ids, places: list[tuple[Ids, int, int]]) -> Found:
+    def _longest(self, prompt: Ids, places: list[tuple[Ids, int, int]]) -> Prefix:
         """In sorted order the row that shares the longest prefix with a prompt is one of its two neighbours. At least one id is
         left to feed."""
         if not places:
-            return NOTHING
+            return NO_PREFIX
         at = bisect_left(places, (prompt, 0, 0))
-        ids, i, row = max(places[max(0, at - 1) : at + 1], key=lambda place: common(place[0], prompt))
-        length = min(common(ids, prompt), len(prompt) - 1)
-        return Found(length, self._before[i], row) if length else NOTHING
+        ids, i, row = max(places[max(0, at - 1) : at + 1], key=lambda place: common_prefix(place[0], prompt))
+        length = min(common_prefix(ids, prompt), len(prompt) - 1)
+        return Prefix(length, self._before[i], row) if length else NO_PREFIX
 
-    def find(self, prompt: Ids) -> Found:
+    def find(self, prompt: Ids) -> Prefix:
         """As it was looked up when the call began."""
-        return self._found.get(prompt, NOTHING)
+        return self._found.get(prompt, NO_PREFIX)
 
     def done(self, prompts: Sequence[Ids]) -> None:
         """These rows have gone on: what they began with is not needed for them again."""
@@ -105,7 +105,7 @@ class Kept:
 
     def keep(self, rows: Sequence[Ids], cache: DynamicCache, mask: Tensor, chosen: Tensor | None = None) -> None:
         """Keeps the rows of a cache, or those `chosen`, which are copied; not where there is no room for them."""
-        pairs, share = pairs_of(cache), 1.0 if chosen is None else len(rows) / len(mask)
+        pairs, share = layers_of(cache), 1.0 if chosen is None else len(rows) / len(mask)
         if self.size + share * _bytes(pairs) > self.limit:
             return
         if chosen is not None:
@@ -113,13 +113,13 @@ class Kept:
         self._now.append(Block(tuple(rows), pairs, mask))
 
 
-class Roomy(DynamicLayer):
+class GrowingLayer(DynamicLayer):
     """A layer's keys and values with room for tokens to come; transformers' own copies all of them at every token."""
 
     _wide: tuple[Tensor, Tensor] | None = None
 
     @classmethod
-    def of(cls, keys: Tensor, values: Tensor, length: int) -> Roomy:
+    def of(cls, keys: Tensor, values: Tensor, length: int) -> GrowingLayer:
         """Of which the first `length` slots are filled."""
         made = cls()
         made.lazy_initialization(keys, values)
@@ -152,16 +152,16 @@ def _widened(held: Any, new: Tensor, length: int) -> Tensor:
     return wide
 
 
-def joined(caches: Sequence[DynamicCache], width: int) -> DynamicCache:
+def join(caches: Sequence[DynamicCache], width: int) -> DynamicCache:
     """The rows of several caches as one, padded on the left to `width`; they give up what they hold, layer by layer, so that no
     more than one layer is held twice."""
     whole = DynamicCache()
     for i in range(len(caches[0].layers)):
         layers: list[Any] = [cache.layers[i] for cache in caches]
         keys, values = (_stacked([getattr(layer, name) for layer in layers], width) for name in ("keys", "values"))
-        whole.layers.append(Roomy.of(keys, values, width))
+        whole.layers.append(GrowingLayer.of(keys, values, width))
         for cache in caches:
-            cache.layers[i] = Roomy()
+            cache.layers[i] = GrowingLayer()
     return whole
 
 
@@ -175,18 +175,18 @@ def _stacked(parts: Sequence[Tensor], width: int) -> Tensor:
     return whole
 
 
-def fresh(config: Any) -> DynamicCache:
+def empty_cache(config: Any) -> DynamicCache:
     """An empty cache for a model, with room where it keeps everything."""
     cache = DynamicCache(config=config)
     if whole_cache(config):
-        cache.layers[:] = [Roomy() for _ in cache.layers]
+        cache.layers[:] = [GrowingLayer() for _ in cache.layers]
     return cache
 
 
-def gathered(found: Sequence[Found], config: Any, device: torch.device, room: int) -> tuple[DynamicCache, Tensor]:
+def gather(found: Sequence[Prefix], config: Any, device: torch.device, room: int) -> tuple[DynamicCache, Tensor]:
     """A cache that begins with what was found for each row, with room for so many tokens, and its mask [rows, slots]; what is
     known ends together."""
-    cache, width = fresh(config), max(each.length for each in found)
+    cache, width = empty_cache(config), max(each.length for each in found)
     mask = torch.tensor([[0] * (width - each.length) + [1] * each.length for each in found], device=device)
     if not width:
         return cache, mask.view(len(found), 0).long()
@@ -196,7 +196,7 @@ def gathered(found: Sequence[Found], config: Any, device: torch.device, room: in
     takes = [_Take.of([found[i] for i in own], own, width) for own in members.values() if found[own[0]].block]
     for i in range(len(cache.layers)):
         keys, values = (_laid(takes, i, half, len(found), width, room) for half in (0, 1))
-        cache.layers[i] = Roomy.of(keys, values, width)
+        cache.layers[i] = GrowingLayer.of(keys, values, width)
     return cache, mask
 
 
@@ -210,7 +210,7 @@ class _Take:
     into: Tensor
 
     @classmethod
-    def of(cls, found: Sequence[Found], into: list[int], width: int) -> _Take:
+    def of(cls, found: Sequence[Prefix], into: list[int], width: int) -> _Take:
         block = found[0].block
         assert block is not None
         slots = torch.zeros(len(found), width, dtype=torch.long, device=block.mask.device)
@@ -230,7 +230,7 @@ def _laid(takes: Sequence[_Take], layer: int, half: int, rows: int, width: int, 
     return whole
 
 
-def pairs_of(cache: DynamicCache) -> tuple[tuple[Tensor, Tensor], ...]:
+def layers_of(cache: DynamicCache) -> tuple[tuple[Tensor, Tensor], ...]:
     """Keys and values by layer."""
     layers: list[Any] = cache.layers
     return tuple((layer.keys, layer.values) for layer in layers)
@@ -240,7 +240,7 @@ def _bytes(pairs: Sequence[tuple[Tensor, Tensor]]) -> int:
     return sum(each.untyped_storage().nbytes() for pair in pairs for each in pair)
 
 
-def common(left: Ids, right: Ids) -> int:
+def common_prefix(left: Ids, right: Ids) -> int:
     """Length of the longest common prefix, by halving: comparing tuples is fast, a Python loop is not."""
     low, high = 0, min(len(left), len(right))
     if left[:high] == right[:high]:

@@ -22,7 +22,7 @@ TURNS, TOKENS = 4, 8
 APART = 4  # how many times nearer to its own role than to any other a turn must be
 
 
-def check_heard(policy: Policy, trainer: PeftTrainer) -> None:
+def check_adapters(policy: Policy, trainer: PeftTrainer) -> None:
     """Raises PolicyError where an adapter is ignored or mistaken by sampler or trainer."""
     kept: dict[Role, Snapshot] = {role: trainer.snapshot(role) for role in ROLES}
     try:

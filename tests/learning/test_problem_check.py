@@ -12,8 +12,8 @@ from selfplay.box.task import Limits
 from selfplay.errors import Flaw, ProblemError
 from selfplay.game.problems import Contract, Problem
 from selfplay.judging.judge import Judge
+from selfplay.learning.problem_check import check_references
 from selfplay.learning.ranks import Ranks
-from selfplay.learning.references import check_references
 
 RIGHT = "def f(n):\n    return 2 * n"
 BASELINE, HIDDEN = ("assert f(2) == 4", "assert f(3) == 6"), ("assert f(0) == 0",)
