@@ -196,6 +196,12 @@ def open_problems(
     if not splits["train"]:
         raise SelfplayError(f"{config.problems} leaves no problem to train on ({counts}); give more problems")
     say(f"problems: {counts}")
+    if unsettled := sum(problem.reference_solution is None for problem in splits["train"]):
+        say(
+            f"{unsettled} of the {len(splits['train'])} training problems have no reference: nothing tells a right test from a "
+            "wrong one there, so tests that the discriminator writes are not paid, and programs are paid for the problem's own "
+            "tests alone"
+        )
     held_out = len(splits[config.eval_split])
     if held_out < FEW:
         what = "no problem, so nothing is measured" if not held_out else f"{held_out}, too few for figures to rely on"

@@ -138,6 +138,11 @@ class Match:
         return self.cases[start : start + self.replayed]
 
     @property
+    def settled(self) -> bool:
+        """Whether a reference says which tests are right."""
+        return self.problem.reference_solution is not None
+
+    @property
     def exam(self) -> tuple[Case, ...]:
         """What every program of the group sits beside the problem's own cases."""
         return (*self.admitted, *self.replay)

@@ -3,6 +3,7 @@
 A generator's program is paid for the exam: the cases pooled from every suite of its group, and what is replayed from the
 bank. A discriminator is paid for what its own cases do to **targets**: the group's wrong programs, each once, and the
 mutants that are paid. A match holds all that any rule asks for, so a recorded one can be scored again under another.
+Without a reference nothing tells a right test from a wrong one: then no suite is paid, and no program for its tests.
 """
 
 from __future__ import annotations
@@ -26,10 +27,9 @@ def _scored(match: Match, rule: RewardRule) -> Match:
         replace(chain, reward=rule.generator(program_outcome(match, number)))
         for number, chain in enumerate(match.chains)
     )
-    outcomes = suite_outcomes(match)
     suites = tuple(
-        replace(suite, rewards=_turn_rewards(rule, outcome))
-        for suite, outcome in zip(match.suites, outcomes, strict=True)
+        replace(suite, rewards=_turn_rewards(rule, outcome) if match.settled else (None,) * len(suite.turns))
+        for suite, outcome in zip(match.suites, suite_outcomes(match), strict=True)
     )
     return replace(match, chains=chains, suites=suites)
 
@@ -48,8 +48,8 @@ def program_outcome(match: Match, number: int) -> ProgramOutcome:
         has_code=match.chains[number].code.source is not None,
         collected=any(verdict != "not_collected" for verdict in ran) or not ran,
         baseline=match.on(row, match.baseline),
-        exam=match.on(row, match.exam),
-        well_formed=match.on(row, once((*match.well_formed, *match.replay))),
+        exam=match.on(row, match.exam) if match.settled else (),
+        well_formed=match.on(row, once((*match.well_formed, *match.replay))) if match.settled else (),
     )
 
 

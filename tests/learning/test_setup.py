@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +82,21 @@ def test_no_problem_to_measure_is_said(tmp_path: Path, monkeypatch: pytest.Monke
     finally:
         judge.box.close()
     assert any(line.startswith("the dev split holds no problem, so nothing is measured") for line in said)
+
+
+def test_what_training_without_references_means_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    one = {
+        "id": "one",
+        "description": "Twice x.",
+        "signature": "def f(x: int):",
+        "baseline_tests": ["assert f(2) == 4"],
+    }
+    (tmp_path / "mine.jsonl").write_text(json.dumps(one))
+    said: list[str] = []
+    with closing(setup.open_judge(configure())) as judge:
+        setup.open_problems(configure({"problems": str(tmp_path / "mine.jsonl")}), judge, say=said.append)
+    assert any("1 of the 1 training problems have no reference" in line for line in said)
 
 
 OWN_CODE = {"AutoConfig": "own.OwnConfig", "AutoModelForCausalLM": "own.OwnModel"}

@@ -18,7 +18,7 @@ from selfplay.match.rescore import scoring
 from selfplay.match.score import score
 
 STEP = Step(0, 1, "both", "stage 1 joint")
-PROBLEM = Problem("p", "", "f", "def f(n: int) -> int:", ())
+PROBLEM = Problem("p", "", "f", "def f(n: int) -> int:", (), "def f(n): return n")
 # Its own tests are happy paths, on which `n > 3` does as well as the reference.
 BIG = Problem(
     "big",

@@ -97,7 +97,15 @@ def judged(seed: int, verdicts: tuple[Verdict, ...]) -> Match:
         return (*random.choices(verdicts, k=ran), *(None,) * (len(cases) - ran))
 
     return Match(
-        Problem("p", "Say it.", "f", "def f(n: int) -> int:", ("assert f(0) == 0",), contract=Contract(("n > 0",))),
+        Problem(
+            "p",
+            "Say it.",
+            "f",
+            "def f(n: int) -> int:",
+            ("assert f(0) == 0",),
+            SOURCES[1],
+            contract=Contract(("n > 0",)),
+        ),
         Step(0, STAGES[0], "both", "joint", played=STAGES),
         random.randint(1, 3),
         chains,

@@ -27,7 +27,7 @@ from selfplay.match.score import program_outcome, score, suite_outcomes
 from tests.match.matches import JUDGED, matches
 from tests.scripted import ScriptedPlayer
 
-PROBLEM = Problem("p", "", "f", "def f(n: int) -> int:", ())
+PROBLEM = Problem("p", "", "f", "def f(n: int) -> int:", (), "def f(n): return n")
 BASE, EDGE, WRONG = (Case(name, name, name, "==", name) for name in ("base", "edge", "wrong"))
 
 
@@ -88,6 +88,14 @@ def test_no_rule_pays_a_discriminator_for_what_is_replayed(
 ) -> None:
     both = score([match, with_replay(match, verdicts[: len(match.programs)])], get_rule(name))
     assert [suite.rewards for suite in both[0].suites] == [suite.rewards for suite in both[1].suites]
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_without_a_reference_no_suite_is_paid_and_no_program_for_its_tests(name: str) -> None:
+    judged = group({"a": RIGHT, "b": MISSED})
+    (match,) = score([replace(judged, problem=replace(PROBLEM, reference_solution=None))], get_rule(name))
+    assert [suite.rewards for suite in match.suites] == [(None,)]
+    assert len(set(generator(match))) == 1
 
 
 def test_a_program_that_fails_only_an_invalid_case_is_no_target() -> None:
