@@ -266,7 +266,7 @@ def own_sampler(trainer: Any, ends: frozenset[int], seed: int) -> Any:
     return open_sampler(trainer, ends, seed)
 
 
-def own_trainer(source: Any, settings: PolicySettings, seed: int, device: str) -> Any:
+def own_trainer(source: Any, settings: Choice, seed: int, device: str) -> Any:
     return open_trainer(source, replace(settings, backend="transformers"), seed, device)
 
 
@@ -279,20 +279,20 @@ def foreign_trainer(*arguments: Any) -> Any:
 
 
 def test_a_sampler_and_a_trainer_of_ones_own_play_and_learn_as_ours_do(model_folder: Path) -> None:
-    own = PolicySettings(sampler=plugins.reference(own_sampler), backend=plugins.reference(own_trainer))
+    own = Choice(sampler=plugins.reference(own_sampler), backend=plugins.reference(own_trainer))
     asked = [request((5, 9, 17), branch=branch) for branch in range(3)]
-    mine, ours = (open_policy(model_folder, settings, 3) for settings in (own, PolicySettings()))
+    mine, ours = (open_policy(model_folder, settings, 3) for settings in (own, Choice()))
     assert mine.complete(asked, Sampling(1.0, 8)) == ours.complete(asked, Sampling(1.0, 8))
     assert mine.trainer.digest("generator") == ours.trainer.digest("generator")
 
 
 def test_a_sampler_that_is_none_is_refused_with_what_it_lacks(model_folder: Path) -> None:
-    settings = PolicySettings(sampler=plugins.reference(no_sampler))
+    settings = Choice(sampler=plugins.reference(no_sampler))
     with pytest.raises(PolicyError, match="no_sampler made object, which lacks complete, changed, forget"):
         open_policy(model_folder, settings)
 
 
 def test_a_trainer_that_is_not_ours_needs_a_sampler_of_its_own(model_folder: Path) -> None:
-    settings = PolicySettings(backend=plugins.reference(foreign_trainer))
+    settings = Choice(backend=plugins.reference(foreign_trainer))
     with pytest.raises(PolicyError, match="made BigramTrainer: give a --sampler of your own too"):
         open_policy(model_folder, settings)
