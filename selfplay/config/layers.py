@@ -14,7 +14,7 @@ from typing import Any
 
 from selfplay import plugins
 from selfplay.config.knobs import Knobs, hints
-from selfplay.config.values import ConfigError, is_nothing, read
+from selfplay.config.values import ConfigError, is_nothing, read, spelled
 from selfplay.errors import UnknownName, suggestion
 
 Values = dict[str, Any]
@@ -131,8 +131,9 @@ def _resumed(given: Values) -> Values:
         if name == "output_dir":
             raise ConfigError(f"a resumed run goes on in its own folder, {run}; leave out output_dir, here {value}")
         raise ConfigError(
-            f"{name} is {value}, but the run in {run} began with {kept.get(name)}, and its steps so far were computed with "
-            f"that; leave it out, or begin a new run on its adapters (init_from). Anew may be given: {', '.join(sorted(ANEW))}"
+            f"{name} is {spelled(value)}, but the run in {run} began with {spelled(kept.get(name))}, and its "
+            "steps so far were computed with that; leave it out, or begin a new run on its adapters (init_from). Anew may be "
+            f"given: {', '.join(sorted(ANEW))}"
         )
     return kept | {name: value for name, value in given.items() if name in ANEW}
 

@@ -83,8 +83,12 @@ def check_range(field: Field[Any], value: object) -> None:
     outside = (low is not None and value < low) or (above is not None and value <= above)
     if not math.isfinite(value) or outside or (high is not None and value > high):
         wanted = " and ".join(limits) or "finite"
-        default = " ".join(map(str, field.default)) if isinstance(field.default, tuple) else field.default
-        raise ConfigError(f"{field.name} is {value}: it must be {wanted}; the default is {default}")
+        raise ConfigError(f"{field.name} is {value}: it must be {wanted}; the default is {spelled(field.default)}")
+
+
+def spelled(value: object) -> str:
+    """A value as a command line has it."""
+    return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def _parts(hint: Any) -> tuple[Any, ...]:
