@@ -113,7 +113,7 @@ def test_what_decides_the_steps_cannot_be_given_to_a_resumed_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     said = refused(capsys, "--resume", str(a_run(tmp_path / "run")), "--learning-rate", "1e-3")
-    assert "learning_rate is (0.001,), but the run in" in said
+    assert "learning_rate is 0.001, but the run in" in said
     assert "init_from" in said
 
 
