@@ -419,7 +419,7 @@ def test_a_child_dies_with_its_zygote() -> None:
             with open(f"/proc/{pid}/task/{pid}/children") as children:
                 child = children.read().strip()
         for zygote in box._slots[0]:
-            zygote.orders[0].progress.attempts = 1  # no second chance
+            zygote.orders[0].running.attempts = 1  # no second chance
         os.kill(pid, signal.SIGKILL)
         runner.join(5)
         time.sleep(0.1)

@@ -9,7 +9,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.learning.test_kept import KINDS, SLIDING, model
+from tests.learning.test_cache import KINDS, SLIDING, model
 from transformers import CohereConfig, CohereForCausalLM
 
 from selfplay.learning.policy import Choice
