@@ -9,7 +9,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.learning.test_cache import KINDS, SLIDING, model
 from transformers import CohereConfig, CohereForCausalLM
 
 from selfplay.learning.policy import Choice
@@ -17,6 +16,7 @@ from selfplay.learning.policy.attention import NAME, adopt, flat
 from selfplay.learning.policy.protocol import Rows
 from selfplay.learning.policy.trainer import PeftTrainer
 from selfplay.learning.samples import Sample, Span, micro_batches
+from tests.learning.test_cache import KINDS, SLIDING, model
 
 CPU = torch.device("cpu")
 
