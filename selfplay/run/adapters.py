@@ -77,7 +77,7 @@ def find_adapters(name: str | Path, say: Callable[[str], None] = lambda text: No
     (rank, alpha, targets, model), *others = [_settings(path / ADAPTER) for path in folders.values()]
     if any(other[:3] != (rank, alpha, targets) for other in others):
         raise AdapterError(f"the adapters in {folder} differ in rank, alpha or layers; begin on one of them")
-    bases = {role: _base(path / BASE) for role, path in folders.items()}
+    bases: dict[Role, Base | None] = {role: _base(path / BASE) for role, path in folders.items()}
     return TrainedAdapters(folder, folders, rank, alpha, targets, model, bases)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 
@@ -28,7 +28,9 @@ def box() -> Iterator[LocalBox]:
         yield box
 
 
-def told(box: LocalBox, source: str, owned: list[tuple[float, tuple[int, ...]]], limits: Limits = QUICK) -> list[str]:
+def told(
+    box: LocalBox, source: str, owned: Sequence[tuple[float, tuple[int, ...]]], limits: Limits = QUICK
+) -> list[str]:
     """What became of calls with these numbers, each with those who ask for it."""
     inputs = tuple(f'["t",["f","{number}"]]' for number, _ in owned)
     [row] = box.run([Task(source, "f", inputs, limits=limits, owners=tuple(owners for _, owners in owned))])

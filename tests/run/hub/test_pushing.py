@@ -24,7 +24,6 @@ def pushing(run: Path, api: HfApi, said: list[str]) -> Pushing:
 def test_the_end_of_a_run_is_pushed_and_waited_for(finished: Path, hub: Any, api: HfApi) -> None:
     said: list[str] = []
     one = pushing(finished, api, said)
-    one.checkpoint(None)
     one.save(Nothing())
     one.close()
     assert hub.repositories["me/run"].commits == 1
