@@ -312,7 +312,7 @@ def test_a_run_evaluates_before_after_each_stage_and_after(run: tuple[Path, str]
 @pytest.mark.slow
 def test_a_run_says_what_it_does(run: tuple[Path, str]) -> None:
     _, out = run
-    assert out.count("stage 3 discriminator") == 1
+    assert out.count(" 3 D ") == 1
     assert "sample episode" in out
     assert "before" in out
     assert "adapters: run/adapters/generator" in out
@@ -334,7 +334,7 @@ def test_ctrl_c_saves_the_adapters_and_says_where(tmp_path: Path) -> None:
     process = start(*SMALL_OF_TWO, "--output-dir", "run", folder=tmp_path)
     assert process.stdout
     for line in process.stdout:
-        if "stage 1 generator" in line:
+        if " 1 G " in line:
             break
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
@@ -356,7 +356,7 @@ def stopped(process: subprocess.Popen[str], line: str, number: int) -> tuple[str
 @pytest.mark.slow
 def test_a_run_that_sigterm_ends_can_be_resumed(tmp_path: Path, again: Path) -> None:
     process = start(*SMALL, *ONE_STAGE, "--output-dir", "run", folder=tmp_path)
-    _, err = stopped(process, "stage 1 generator", signal.SIGTERM)
+    _, err = stopped(process, " 1 G ", signal.SIGTERM)
     assert process.returncode == 143, err
     resumed = start("--resume", "run", folder=tmp_path)
     out, err = resumed.communicate(timeout=300)
@@ -370,7 +370,7 @@ def test_a_run_whose_second_process_is_killed_says_so_and_can_be_resumed(tmp_pat
     process = start(*SMALL_OF_TWO, *ONE_STAGE, "--output-dir", "run", folder=tmp_path)
     assert process.stdout
     for said in process.stdout:
-        if "stage 1 generator" in said:
+        if " 1 G " in said:
             break
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     [other] = [pid for pid in children if "selfplay.train" in Path(f"/proc/{pid}/cmdline").read_text()]

@@ -148,8 +148,9 @@ def _ended(others: Sequence[subprocess.Popen[bytes]]) -> str:
 
 
 def _start(rank: int, argv: Sequence[str], module: str, place: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    found = os.pathsep.join(folder or os.getcwd() for folder in sys.path)  # where this process finds modules
-    env = os.environ | place | {"PYTHONPATH": found} | {"RANK": str(rank), "LOCAL_RANK": str(rank), _WATCHED: "1"}
+    here = [folder or os.getcwd() for folder in sys.path]  # where this process finds modules
+    paths = os.pathsep.join([*here, *filter(None, [os.environ.get("PYTHONPATH")])])
+    env = os.environ | place | {"PYTHONPATH": paths, "RANK": str(rank), "LOCAL_RANK": str(rank), _WATCHED: "1"}
     # Its own session, so that Ctrl-C reaches rank 0 alone, which saves and then ends the others.
     return subprocess.Popen(
         [sys.executable, "-m", module, *argv],

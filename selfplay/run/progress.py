@@ -41,7 +41,7 @@ SHORT = {
 }
 COLUMNS = {  # of a step's line, 76 characters: width, metric and digits
     "step": (7, "", 0),
-    "at": (6, "", 0),
+    "stage": (6, "", 0),
     "loss": (6, "loss", 3),
     "rew G": (6, "reward/generator", 3),
     "rew D": (6, "reward/discriminator", 3),
@@ -54,8 +54,9 @@ COLUMNS = {  # of a step's line, 76 characters: width, metric and digits
     "s": (5, "seconds", 1),
 }
 LEGEND = (
-    "G generator, D discriminator · pass: share of valid tests passed, base: of the problem's own · valid, dist: tests "
-    "that are valid, distinct · kills: share of wrong programs caught · groups: informative of all"
+    "stage: its number, and whose step · G generator, D discriminator · pass: share of valid tests passed, base: of the "
+    "problem's own · valid, dist: tests that are valid, distinct · kills: share of wrong programs caught · groups: "
+    "informative of all"
 )
 
 
@@ -112,7 +113,7 @@ def step_line(metrics: Mapping[str, Any]) -> str:
     """One step's metrics under `header()`; a dash where nothing was measured."""
     cells = {title: number(metrics.get(name), digits) for title, (_, name, digits) in COLUMNS.items()}
     cells["step"] = f"{metrics.get('step', 0) + 1}/{metrics.get('steps', '?')}"
-    cells["at"] = f"{metrics.get('stage', '')} {str(metrics.get('role') or '')[:4]}"
+    cells["stage"] = f"{metrics.get('stage', '')} {str(metrics.get('role') or '')[:1].upper()}"
     cells["groups"] = f"{number(metrics.get('informative_groups'))}/{number(metrics.get('groups'))}"
     return _row(cells)
 

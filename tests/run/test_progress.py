@@ -44,7 +44,7 @@ def cells(metrics: dict[str, Any]) -> list[str]:
 
 def test_a_line_tells_the_step_the_phase_and_every_figure() -> None:
     assert cells(STEP) == [
-        *("5/40", "1", "gene", "-0.012", "0.500", "1.250", "0.40", "0.60", "0.33", "0.20", "-", "17/20", "12.3")
+        *("5/40", "1", "G", "-0.012", "0.500", "1.250", "0.40", "0.60", "0.33", "0.20", "-", "17/20", "12.3")
     ]
 
 
@@ -54,7 +54,7 @@ def test_a_line_stands_under_its_header() -> None:
 
 
 def test_a_step_with_nothing_measured_still_prints() -> None:
-    assert step_line({"step": 0, "steps": 1, "role": "generator"}).split()[:3] == ["1/1", "gene", "-"]
+    assert step_line({"step": 0, "steps": 1, "role": "generator"}).split()[:3] == ["1/1", "G", "-"]
 
 
 def test_the_header_comes_back_now_and_then() -> None:
