@@ -69,7 +69,7 @@ def test_a_command_by_its_name_is_the_command_of_the_module(words: list[str], co
 
 def test_ci_runs_the_command_of_the_readme() -> None:
     script = (ROOT / ".ci" / "run").read_text()
-    found = re.search(r"^command=\$\((.*)\)$", script, re.MULTILINE)
+    found = re.search(r"^ *command=\$\((.*)\)$", script, re.MULTILINE)
     assert found
     ran = subprocess.run(["bash", "-c", found[1]], cwd=ROOT, capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == command("test")
