@@ -460,6 +460,7 @@ def test_no_end_of_an_answer_can_be_missing() -> None:
         ([0, THREE, ["passed", "50", [], 0.0, ""]], [1, "jailed", []]),
         ([0, THREE, ["returned", 50, [], 0.0, ""]], [1, "jailed", []]),
         ([0, THREE, ["returned", "50", [], float("nan"), ""]], [1, "jailed", []]),
+        ([0, THREE, ["returned", "50", [], 10**400, ""]], [1, "jailed", []]),
         ([0, THREE, FIFTY], [1, "safe", []]),
         ([0, THREE, FIFTY], [1, "jailed", 3]),
         ([0, THREE, FIFTY], {}),

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-import math
 import os
 import time
 import uuid
@@ -35,6 +34,7 @@ _PATIENCE = 60.0  # seconds beyond every limit after which a batch is given up
 _KILL_TIMEOUT = 10.0
 _EXECUTION_BYTES = 16_384  # that words and numbers of an execution take beside its value
 _ESCAPED = 6  # bytes that a character of a value takes as JSON at most
+_LONGEST = 1e9  # seconds; a whole number of many digits is no float
 _STATUSES = get_args(get_type_hints(Execution)["status"])
 _FOLDER = "selfplay"  # in root's home: programs run as a user that cannot look there
 _CODE = "box.zip"
@@ -160,7 +160,7 @@ def _parts(line: bytes, count: int | None = None) -> list[Any]:
 def _execution(told: object) -> Execution:
     match told:
         case [str(status), str(value), [*names], float() | int() as seconds, str(detail)]:
-            if status in _STATUSES and all(isinstance(name, str) for name in names) and 0 <= seconds < math.inf:
+            if status in _STATUSES and all(isinstance(name, str) for name in names) and 0 <= seconds < _LONGEST:
                 return Execution(status, value, tuple(names), float(seconds), detail)  # type: ignore[arg-type]
     raise ValueError("an execution is none")
 
