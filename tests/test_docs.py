@@ -29,9 +29,9 @@ from selfplay.game.prompts import Prompts
 from selfplay.game.rewards import CaseOutcome, get_rule
 from selfplay.game.rewards.adversarial import VALIDITY_WEIGHT
 from selfplay.game.rollout import Table, play
+from selfplay.judging.actors import Subject
 from selfplay.judging.execute import execute_tests
 from selfplay.judging.judge import Judge
-from selfplay.judging.replay import Subject
 from selfplay.learning.choice import card, choose
 from selfplay.learning.credit import Credit, credit, group_counts
 from selfplay.learning.memory import GIB, plan

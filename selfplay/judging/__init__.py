@@ -1,6 +1,7 @@
 """From turns to verdicts: what a player wrote is read, admitted, run and compared.
 
-`turns` reads a discriminator's suite, `admission` says what of it counts (`domain`, `strength` and `probes` help), `judge`
-runs programs on cases, and the `clerk` does everything that a model's text may make expensive, in a process of its own.
+`turns` reads a discriminator's suite, `admission` says what of it counts (`domain`, `probes` and `references` help), `judge`
+runs programs on cases, and the `clerk` does everything that a model's text may make expensive, in a process of its own. Texts
+that run are `texts` to the judge; `replay` runs them, between a test's `script` and the `actors`, `naming` names what they ask.
 `execute` and `judgement` are the ways in from Python and from the command line.
 """

@@ -11,7 +11,8 @@ import json
 from collections.abc import Sequence
 
 from selfplay.box.task import Box, Execution, Limits, Task
-from selfplay.judging.replay import Actor, NotLoaded, Stopped, Subject, Unusable
+from selfplay.judging.actors import Actor, NotLoaded, Stopped, Subject
+from selfplay.judging.replay import Unusable
 from selfplay.judging.script import Interface, Script
 
 

@@ -19,8 +19,8 @@ from selfplay.box.task import Box, Limits
 from selfplay.cases.case import Case, Refusal, Verdict
 from selfplay.cases.read import Reading
 from selfplay.errors import UnknownName
+from selfplay.judging.actors import Subject
 from selfplay.judging.judge import Job, Judge
-from selfplay.judging.replay import Subject
 from selfplay.judging.script import Shown
 
 Environment = Literal["local", "e2b"]

@@ -27,10 +27,10 @@ from selfplay.cases.check import is_same_text
 from selfplay.cases.literal import did, wanted
 from selfplay.cases.read import problem_cases
 from selfplay.game.problems import Problem
+from selfplay.judging.actors import Subject
 from selfplay.judging.admission import ALL
 from selfplay.judging.clerk import Desk, shared_desk
 from selfplay.judging.references import Asked, References, sites
-from selfplay.judging.replay import Subject
 from selfplay.judging.script import Shown
 from selfplay.judging.state import is_plain, story, turned
 from selfplay.judging.texts import Texts

@@ -13,10 +13,10 @@ from dataclasses import replace
 from selfplay.box.task import Execution, Limits, Task
 from selfplay.cases.calls import bare_call, is_call
 from selfplay.game.problems import Problem
+from selfplay.judging.actors import Subject
 from selfplay.judging.admission import Beside, demanded
 from selfplay.judging.clerk import Desk
 from selfplay.judging.domain import domain_task
-from selfplay.judging.replay import Subject
 from selfplay.judging.state import UNSTEADY, story, turned
 from selfplay.judging.texts import Found, Texts
 from selfplay.judging.turns import Suite

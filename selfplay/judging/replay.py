@@ -18,16 +18,15 @@ that are asked whatever the outcomes are. A failure that does not repeat is the 
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
-from selfplay.box.talk import Budget, Child, Ended, Talker
+from selfplay.box.talk import Budget, Ended, Talker
 from selfplay.box.task import Limits
 from selfplay.cases.case import Verdict
+from selfplay.judging.actors import Actor, Follower, NotLoaded, Stopped, Subject, grown, places
 from selfplay.judging.clerk import Desk
 from selfplay.judging.script import (
     MAX_OPERATIONS,
@@ -37,7 +36,6 @@ from selfplay.judging.script import (
     Script,
     Story,
     frame_of,
-    interface_of,
     is_stateful,
 )
 
@@ -47,24 +45,6 @@ NEAR = 9  # near outcomes that each text is run with
 TEST = Budget(turn_seconds=2.0, seconds=4.0, frame_bytes=4 << 20, bytes=16 << 20, memory_mib=1024)
 TEXT_SECONDS = 20.0  # CPU seconds of all runs of one text before the reference
 LOST_SECONDS = 5.0  # of these, that runs without an end may take: what is near should be refused, not waited for
-
-
-class Subject(NamedTuple):
-    """What is under test: `reference` None where there is none; `public` None: every public name of it may be used."""
-
-    entry_point: str
-    reference: str | None = None
-    imports: tuple[str, ...] = ()
-    public: tuple[str, ...] | None = None
-    signature: str = ""
-
-
-class Stopped(Exception):
-    """The program cannot answer any more; None: the sandbox failed."""
-
-    def __init__(self, verdict: Verdict) -> None:
-        super().__init__(verdict)
-        self.verdict: Verdict = verdict
 
 
 class Unusable(Exception):
@@ -183,7 +163,7 @@ class Replay:
     def script(self, subject: Subject, text: str) -> Script:
         """The text before the reference, which has half of what a program may use: what it passes leaves a right program a
         margin. Raises Unusable, and Stopped where the sandbox failed."""
-        reference = Actor(self, subject, subject.reference or "", beside=True, limits=self.limits.halved())
+        reference = Actor(self.talker, self.limits.halved(), subject, subject.reference or "", beside=True)
         try:
             return self._script(subject, text, reference)
         finally:
@@ -263,13 +243,15 @@ class Replay:
 
     def actor(self, subject: Subject, source: str, secret: bool = False) -> Actor:
         """The program, ready to load. A secret one stays on this machine."""
-        return Actor(self, subject, source) if secret or self.cloud is None else self.cloud(subject, source)
+        if secret or self.cloud is None:
+            return Actor(self.talker, self.limits, subject, source)
+        return self.cloud(subject, source)
 
     def before(
         self, script: Script, subject: Subject, source: str, secret: bool = False, explain: bool = False
     ) -> Performance:
         """The text before one program. Raises Stopped where the sandbox failed."""
-        reference = Actor(self, subject, subject.reference or "", beside=True)
+        reference = Actor(self.talker, self.limits, subject, subject.reference or "", beside=True)
         with self.actor(subject, source, secret) as program, reference:
             program.objects = any('["h"' in outcome for outcome in script.story.outcomes)
             try:
@@ -318,127 +300,12 @@ def _as_far(run: Callable[[], Story]) -> Story:
         return error.story
 
 
-class NotLoaded(Exception):
-    """The program does not load; the message says why."""
-
-
 def _unusable(verdict: Verdict) -> Unusable | Stopped:
     if verdict == "infra_error":
         return Stopped(verdict)
     if verdict == "timeout":
         return Unusable("slow", "the reference is not done within half of what a program may use")
     return Unusable("reference", f"the reference ends in {verdict}")
-
-
-def places(operations: Sequence[str], stateful: bool) -> Iterator[str]:
-    """What decides the outcome of each operation: itself and, where something is remembered, all before it."""
-    history = ""
-    for operation in operations:
-        history = hashlib.blake2b((history + operation).encode(), digest_size=16).hexdigest() if stateful else ""
-        yield history or operation
-
-
-class Actor:
-    """A program that performs operations, one after the other, in a child that is started when it is needed."""
-
-    def __init__(
-        self, replay: Replay, subject: Subject, source: str, beside: bool = False, limits: Limits | None = None
-    ) -> None:
-        self.limits = limits or replay.limits
-        self.replay, self.subject, self.source, self.beside = replay, subject, source, beside
-        self.objects = True  # whether instances cross as handles
-        self.history: list[str] = []
-        self._child: Child | None = None
-        self._interface: Interface | None = None
-
-    def load(self) -> Interface:
-        """Starts the program. Raises NotLoaded and Stopped."""
-        budget = Budget.of(self.limits, 100)
-        self._child = self.replay.talker.program(
-            *(self.source, self.subject.entry_point, self.subject.public, budget),
-            *(self.subject.imports, self.beside, self.objects),
-        )
-        self.history = []
-        said = self._said(None)
-        if said[:1] != b"L":
-            raise NotLoaded(_why(said[1:]))
-        try:
-            return interface_of(said[1:])
-        except Broken as error:
-            raise NotLoaded(f"what it has to offer cannot be read: {error}") from None
-
-    def prepare(self, operations: Sequence[str]) -> None:
-        """These will be asked, whatever the outcomes are; here each is performed when it is."""
-
-    def ask(self, operation: str) -> str:
-        """The outcome of an operation, as text. Raises Stopped where there is none."""
-        if self._child is None:
-            self.load()
-        self.history.append(operation)
-        said = self._said(operation)
-        if said[:1] != b"V":
-            raise Stopped("error")
-        return said[1:].decode("ascii", "replace")
-
-    def _said(self, word: str | None) -> bytes:
-        assert self._child is not None
-        try:
-            return self._child.say(word)
-        except Ended as end:
-            self._child = None
-            if end.ending is None:
-                raise Stopped("infra_error") from None
-            raise Stopped("timeout" if end.ending.timed_out else "error") from None
-
-    def close(self) -> None:
-        """Ends the child."""
-        if self._child is not None:
-            self._child.close()
-            self._child = None
-
-    def __enter__(self) -> Actor:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-def _why(told: bytes) -> str:
-    try:
-        names, said = json.loads(told)
-        return f"{str(names[0])[:100]}: {str(said)[:200]}"
-    except (ValueError, TypeError, IndexError, RecursionError):
-        return "it ended while it was loaded"
-
-
-class Follower:
-    """Answers as the reference does: from what is known of it, else by asking it, brought to the same point before."""
-
-    def __init__(self, script: Script, reference: Actor) -> None:
-        self.script, self.reference = script, reference
-        self.operations: list[str] = []
-        self.history = ""
-
-    def outcome(self, operation: str) -> str:
-        """The reference's outcome of the next operation. Raises Stopped."""
-        self.operations.append(operation)
-        if self.script.stateful:
-            self.history = hashlib.blake2b((self.history + operation).encode(), digest_size=16).hexdigest()
-        place = self.history or operation
-        if place not in self.script.known:
-            self.script.known[place] = self._asked(operation)
-        return self.script.known[place]
-
-    def _asked(self, operation: str) -> str:
-        if not self.script.stateful:
-            return self.reference.ask(operation)
-        before = self.operations[:-1]
-        if self.reference.history != before:
-            self.reference.close()
-            self.reference.load()
-            for earlier in before:
-                self.reference.ask(earlier)
-        return self.reference.ask(operation)
 
 
 class Changer:
@@ -564,8 +431,7 @@ class Trial:
 
         def answer(operation: str) -> str:
             nonlocal history
-            if self.script.stateful:
-                history = hashlib.blake2b((history + operation).encode(), digest_size=16).hexdigest()
+            history = grown(history, operation) if self.script.stateful else ""
             outcome = record.get(history or operation)
             if outcome is None:
                 raise Stopped("error")

@@ -17,9 +17,10 @@ from functools import partial
 from selfplay.box.talk import Talker
 from selfplay.box.task import Box, Limits
 from selfplay.cases.case import Case, Refusal
+from selfplay.judging.actors import NotLoaded, Stopped, Subject, places
 from selfplay.judging.clerk import Desk
 from selfplay.judging.cloud import CloudActor, check_reach
-from selfplay.judging.replay import NotLoaded, Performance, Replay, Stopped, Subject, Unusable, places, told_alone
+from selfplay.judging.replay import Performance, Replay, Unusable, told_alone
 from selfplay.judging.script import END, Script, Shown, Site, Story, Told, outcome_said, raised, spelled
 
 Found = tuple[Case, Refusal | None]
@@ -88,15 +89,14 @@ class Texts:
         Without a reference the sites are those that any of the `programs` comes to. `demanded` says whether the problem asks
         for an exception with one of these names; None: every exception of the reference may be asked for.
         """
+        whole = Case("module", text[:_SHOWN], "", "runs", "", text=text)
         try:
             if subject.reference is None:
                 return self._sites_of(subject, text, programs)
             script = self.script(subject, text)
         except Unusable as error:
-            whole = Case("module", text[:_SHOWN], "", "runs", "", text=text)
             return [(whole, Refusal(whole.name, whole.source, error.reason, error.detail))]
         except Stopped:
-            whole = Case("module", text[:_SHOWN], "", "runs", "", text=text)
             return [(whole, Refusal(whole.name, whole.source, "infra_error", "the sandbox failed on the reference"))]
         return list(_cases(self.desk, script, subject, signature, demanded))
 

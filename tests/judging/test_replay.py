@@ -8,8 +8,9 @@ import pytest
 
 from selfplay.box.talk import Talker
 from selfplay.box.task import Limits
+from selfplay.judging.actors import Subject
 from selfplay.judging.clerk import shared_desk
-from selfplay.judging.replay import Performance, Replay, Subject, Unusable
+from selfplay.judging.replay import Performance, Replay, Unusable
 from selfplay.judging.script import Script
 
 CALLING = "def f(g, x):\n    return g(x)\n"
