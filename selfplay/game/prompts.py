@@ -5,7 +5,7 @@ words are few; a folder with the same files is a style of one's own. A template 
 `problem`, `stage`, `first` (this message opens the conversation), `material` (for the
 discriminator the generator's text of that stage), `earlier` (the turns so far, where the message must quote them) and
 `cases` (tests asked for per turn); any other name is an error.
-Left out: turning messages into ids (`Chat` in players.py) and reading the answers (extract.py).
+Left out: turning messages into ids (`Chat` in players.py) and reading the answers (extract/).
 """
 
 from __future__ import annotations

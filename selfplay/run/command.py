@@ -69,6 +69,5 @@ def run_command(name: str, body: Callable[[], T], interrupted: str = "interrupte
 
 def say(text: str) -> None:
     """Prints on standard error, where it stands in nobody's way."""
-    print(
-        printable(text), file=sys.stderr, flush=True
-    )  # an error may quote what a model wrote, or a file from elsewhere
+    # An error may quote what a model wrote, or a file from elsewhere.
+    print(printable(text), file=sys.stderr, flush=True)

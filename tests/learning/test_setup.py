@@ -66,15 +66,17 @@ def test_a_split_that_holds_too_little_is_said() -> None:
     assert said[2] == f"a step plays all {len(splits['train'])} training problems, problems_per_step is 32"
 
 
+TWICE = {
+    "id": "one",
+    "description": "Twice x.",
+    "signature": "def f(x: int):",
+    "baseline_tests": ["assert f(2) == 4"],
+}
+
+
 def test_no_problem_to_measure_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    one = {
-        "id": "one",
-        "description": "Twice x.",
-        "signature": "def f(x: int):",
-        "baseline_tests": ["assert f(2) == 4"],
-    }
-    (tmp_path / "mine.jsonl").write_text(json.dumps(one | {"reference_solution": "def f(x):\n    return x + x"}))
+    (tmp_path / "mine.jsonl").write_text(json.dumps(TWICE | {"reference_solution": "def f(x):\n    return x + x"}))
     config = configure({"problems": str(tmp_path / "mine.jsonl")})
     judge, said = setup.open_judge(config), []
     try:
@@ -86,13 +88,7 @@ def test_no_problem_to_measure_is_said(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_what_training_without_references_means_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    one = {
-        "id": "one",
-        "description": "Twice x.",
-        "signature": "def f(x: int):",
-        "baseline_tests": ["assert f(2) == 4"],
-    }
-    (tmp_path / "mine.jsonl").write_text(json.dumps(one))
+    (tmp_path / "mine.jsonl").write_text(json.dumps(TWICE))
     said: list[str] = []
     with closing(setup.open_judge(configure())) as judge:
         setup.open_problems(configure({"problems": str(tmp_path / "mine.jsonl")}), judge, say=said.append)

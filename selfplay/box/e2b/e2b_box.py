@@ -164,9 +164,8 @@ class _Run:
             try:
                 while done := self._next_done(running):
                     yield done
-            except (
-                BaseException
-            ):  # an interrupt, or nobody wants the rest: what the threads wait for is ended under them
+            except BaseException:
+                # An interrupt, or nobody wants the rest: what the threads wait for is ended under them.
                 self.stop()
                 self.pool.close()
                 raise

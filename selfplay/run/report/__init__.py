@@ -1,7 +1,7 @@
-"""A run as one HTML page that needs nothing else: `read_run` reads the folder, `write_report` makes the page.
+"""A run as one HTML page that needs nothing else: `read_run` reads the folder (run/reading.py), `write_report` makes the page.
 
-`reading` takes what is whole of a folder, `episodes` turns matches into what the viewer shows, `tallies` counts what fails
-and what kills, `curves` draws, `page` puts it together from the template, style and script that lie beside them.
+`episodes` turns matches into what the viewer shows, `tallies` counts what fails and what kills, `curves` draws, `page` puts it
+together from the template, style and script that lie beside them.
 """
 
 from selfplay.run.reading import read_run
