@@ -3,7 +3,8 @@
     python -m selfplay.train --preset smoke --rewards my_reward:STRICT      # from this folder, or with it on PYTHONPATH
     python examples/my_reward.py
 
-A rule is two pure functions. `None` says that the sandbox failed and nobody knows: the episode then leaves its group.
+A rule is two pure functions. `None` says that the sandbox failed and nobody knows: the episode then leaves its group. A
+discriminator with a parameter `validity_weight` is given the setting of that name.
 """
 
 from __future__ import annotations

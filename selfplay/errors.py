@@ -45,10 +45,10 @@ class SelfplayError(Exception):
 class UnknownName(SelfplayError):
     """A name that is not in its table."""
 
-    def __init__(self, kind: str, name: object, known: Iterable[object]) -> None:
+    def __init__(self, kind: str, name: object, known: Iterable[object], otherwise: str = "") -> None:
         self.kind, self.name, self.known = kind, name, tuple(str(each) for each in known)
         super().__init__(
-            f"unknown {kind} {name!r}{suggestion(str(name), self.known)}; choose from {', '.join(self.known)}"
+            f"unknown {kind} {name!r}{suggestion(str(name), self.known)}; choose from {', '.join(self.known)}{otherwise}"
         )
 
 
@@ -89,5 +89,6 @@ class ProblemError(SelfplayError):
 
 def suggestion(name: str, known: Iterable[str]) -> str:
     """What to add to an error: `, did you mean 'x'?` where a known name is close, else nothing."""
-    close = difflib.get_close_matches(name.lower(), list(known), n=1)
-    return f", did you mean {close[0]!r}?" if close else ""
+    by_lower = {each.lower(): each for each in known}
+    close = difflib.get_close_matches(name.lower(), by_lower, n=1)
+    return f", did you mean {by_lower[close[0]]!r}?" if close else ""

@@ -165,6 +165,29 @@ def test_an_object_that_is_no_rule_is_refused(module: str) -> None:
         get_rule(f"{module}:NOT_A_RULE")
 
 
+@pytest.mark.parametrize(
+    ("generator", "discriminator", "per_turn", "why"),
+    [
+        (lambda program: "1", lambda suite: (1.0,), False, r"'odd' paid '1'; return a finite number"),
+        (lambda program: float("nan"), lambda suite: (1.0,), False, r"paid nan"),
+        (lambda program: 1.0, lambda suite: 1.0, False, r"paid 1.0 for a suite of 2 turns, not a tuple of 1"),
+        (lambda program: 1.0, lambda suite: (1.0,), True, r"paid \(1.0,\) for a suite of 2 turns, not a tuple of 2"),
+        (lambda program: 1.0, lambda suite: ("1", None), True, r"paid '1'; return a finite number"),
+    ],
+)
+def test_a_rule_that_pays_otherwise_than_it_says_is_refused_at_once(
+    generator: Any, discriminator: Any, per_turn: bool, why: str
+) -> None:
+    rule = RewardRule("odd", generator, discriminator, per_turn, "")
+    with pytest.raises(BadInput, match=why):
+        get_rule(plugins.reference(rule))
+
+
+def test_a_name_in_capitals_is_suggested_too(module: str) -> None:
+    with pytest.raises(BadInput, match="did you mean 'RULE'"):
+        get_rule(f"{module}:RULES")
+
+
 def test_only_a_rule_that_takes_a_weight_of_validity_is_given_one() -> None:
     rule = RewardRule("plain", lambda program: 1.0, lambda suite: (1.0,) * len(suite.turns), True, "")
     assert rule.weighing(0.3) is rule

@@ -287,7 +287,8 @@ class Knobs:
     validity_weight: float = knob(
         0.6,
         UPDATE,
-        "What a valid test earns beside its kills. Raise it when few tests are valid, lower it when all are harmless.",
+        "What a valid test earns beside its kills, under a rule that asks for it (adversarial, novel_kills). Raise it when few "
+        "tests are valid, lower it when all are harmless.",
         low=0,
     )
     advantages: str = knob(

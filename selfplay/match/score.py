@@ -24,20 +24,14 @@ def score(matches: Sequence[Match], rule: RewardRule) -> list[Match]:
 
 def _scored(match: Match, rule: RewardRule) -> Match:
     chains = tuple(
-        replace(chain, reward=rule.generator(program_outcome(match, number)))
+        replace(chain, reward=rule.program_reward(program_outcome(match, number)))
         for number, chain in enumerate(match.chains)
     )
     suites = tuple(
-        replace(suite, rewards=_turn_rewards(rule, outcome) if match.settled else (None,) * len(suite.turns))
+        replace(suite, rewards=rule.turn_rewards(outcome) if match.settled else (None,) * len(suite.turns))
         for suite, outcome in zip(match.suites, suite_outcomes(match), strict=True)
     )
     return replace(match, chains=chains, suites=suites)
-
-
-def _turn_rewards(rule: RewardRule, suite: SuiteOutcome) -> tuple[float | None, ...]:
-    """One reward per turn; a rule for whole suites gives every turn the suite's."""
-    rewards = rule.discriminator(suite)
-    return rewards if rule.per_turn else rewards * len(suite.turns)
 
 
 def program_outcome(match: Match, number: int) -> ProgramOutcome:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from selfplay.config import Config
 from selfplay.errors import UnknownName
 from selfplay.game.rewards import (
     RULES,
@@ -420,6 +421,10 @@ def test_novel_kills_never_pays_more_than_adversarial(cases: list[CaseOutcome]):
 def test_a_case_that_one_more_suite_holds_is_never_worth_more(case: CaseOutcome, held: int):
     one, more = (pays_turn(replace(case, shared=count), asked=1) or 0 for count in (held, held + 1))
     assert one >= more
+
+
+def test_a_rule_that_is_called_alone_weighs_validity_as_a_run_does():
+    assert Config().validity_weight == adversarial.VALIDITY_WEIGHT
 
 
 def test_an_unknown_rule_names_the_nearest():

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from inspect import signature
+from math import isfinite
 
 from selfplay import plugins
 from selfplay.errors import BadInput, UnknownName
@@ -38,6 +39,29 @@ class RewardRule:
     discriminator: DiscriminatorRule
     per_turn: bool
     description: str
+
+    def program_reward(self, program: ProgramOutcome) -> float | None:
+        """What a program earns. Raises BadInput where the rule returns no number."""
+        return self._number(self.generator(program))
+
+    def turn_rewards(self, suite: SuiteOutcome) -> tuple[float | None, ...]:
+        """What each turn of a suite earns: its own, or the whole suite's. Raises BadInput where the rule returns neither."""
+        paid, turns = self.discriminator(suite), len(suite.turns)
+        due = turns if self.per_turn else 1
+        if not isinstance(paid, tuple) or len(paid) != due:
+            raise BadInput(
+                f"the reward rule {self.name!r} paid {paid!r} for a suite of {turns} turns, not a tuple of {due}; return one "
+                "reward for each turn where per_turn is True, and one in all where it is False"
+            )
+        rewards = tuple(map(self._number, paid))
+        return rewards if self.per_turn else rewards * turns
+
+    def _number(self, reward: float | None) -> float | None:
+        if reward is None or (isinstance(reward, int | float) and isfinite(reward)):
+            return reward
+        raise BadInput(
+            f"the reward rule {self.name!r} paid {reward!r}; return a finite number, or None where the sandbox failed"
+        )
 
     def weighing(self, validity_weight: float) -> RewardRule:
         """The rule with this weight of validity, where its discriminator takes one."""
@@ -101,7 +125,8 @@ RULES: dict[str, RewardRule] = {rule.name: rule for rule in _RULES}
 def get_rule(name: str) -> RewardRule:
     """The rule of this name, or that of a reference `module:name`.
 
-    Raises UnknownName, with the nearest one, and BadInput where a reference stands for no rule.
+    Raises UnknownName, with the nearest one, and BadInput where a reference stands for no rule, or for one that pays otherwise
+    than it says.
     """
     if plugins.is_reference(name):
         rule = plugins.load(name)
@@ -110,7 +135,10 @@ def get_rule(name: str) -> RewardRule:
                 f"{name} is no reward rule but {plugins.name_of(rule)}; write RewardRule(name, generator, discriminator, "
                 "per_turn, description)"
             )
+        # So that a rule of another shape is refused before anything is trained.
+        rule.program_reward(ProgramOutcome(True, True, ("passed",), ("failed",), ("failed",)))
+        rule.turn_rewards(SuiteOutcome(tuple(TurnOutcome(stage, (CaseOutcome(True),), 0, 2) for stage in (1, 2))))
         return rule
     if name not in RULES:
-        raise UnknownName("reward rule", name, RULES)
+        raise UnknownName("reward rule", name, RULES, ", or name a rule of yours, module:name")
     return RULES[name]
