@@ -22,9 +22,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from selfplay.config.knobs import hints
-from selfplay.config.values import read
-
 ARMS: dict[str, tuple[str, ...]] = {
     "trained": (),
     "frozen": ("--adversary", "frozen"),
@@ -50,15 +47,7 @@ def flags(arm: str) -> tuple[str, ...]:
     """The command-line flags of an arm."""
     name, _, settings = arm.partition(":")
     pairs = [setting.split("=", 1) for setting in settings.split(",") if setting]
-    return (*ARMS.get(name, ()), *(part for key, value in pairs for part in _flag(key, value)))
-
-
-def _flag(key: str, value: str) -> tuple[str, ...]:
-    """A key and its value as flags are written: a switch has none."""
-    name = key.replace("_", "-")
-    if hints().get(key) is bool:
-        return (f"--{name}" if read(key, value, bool) else f"--no-{name}",)
-    return (f"--{name}", value)
+    return (*ARMS.get(name, ()), *(part for key, value in pairs for part in (f"--{key.replace('_', '-')}", value)))
 
 
 def run(arm: str, seed: int, split: str, folder: Path, extra: Sequence[str]) -> None:

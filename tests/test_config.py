@@ -163,7 +163,6 @@ def test_a_flag_given_twice_is_an_error() -> None:
         ("epsilon", 0, "epsilon is 0.0: it must be above 0"),
         ("learning_rate", "nan", "learning_rate is nan"),
         ("temperature", 11, "temperature is 11.0: it must be above 0 and at most 10"),
-        ("replay", "maybe", "replay is 'maybe': give true or false"),
         ("processes", "many", "processes is 'many': give a whole number or auto"),
         ("problems", 3, "problems is 3: give text"),
         ("stages", [2, 1], "stages is 2, 1: give some of 1 2 3 4 5, each once, in order"),

@@ -52,9 +52,9 @@ def test_without_both_ends_nothing_is_said(tmp_path: Path) -> None:
     assert closed(tmp_path) == []
 
 
-def test_an_arm_s_settings_are_flags_and_a_switch_takes_no_value() -> None:
-    assert flags("frozen:replay=true,thinking=off,train_problems=64") == (
-        *("--adversary", "frozen", "--replay", "--thinking", "off", "--train-problems", "64"),
+def test_an_arm_s_settings_are_flags() -> None:
+    assert flags("frozen:thinking=off,train_problems=64") == (
+        *("--adversary", "frozen", "--thinking", "off", "--train-problems", "64"),
     )
 
 

@@ -87,10 +87,7 @@ def to_flags(config: Config) -> list[str]:
 
 
 def _flag(name: str, value: Any) -> str:
-    flag = name.replace("_", "-")
-    if hints()[name] is bool:
-        return f"--{flag}" if value else f"--no-{flag}"
-    return f"--{flag}={','.join(map(str, value)) if isinstance(value, tuple) else value}"
+    return f"--{name.replace('_', '-')}={','.join(map(str, value)) if isinstance(value, tuple) else value}"
 
 
 def _parser(prog: str, about: str | None, keys: Collection[str], extra: CommandFlags) -> _Parser:
@@ -116,10 +113,8 @@ def _parser(prog: str, about: str | None, keys: Collection[str], extra: CommandF
 
 def _options(name: str, text: str) -> dict[str, Any]:
     hint = hints()[name]
-    options: dict[str, Any] = {"help": f"{text} Default: {_default(name)}.".replace("%", "%%")}
-    if hint is bool:
-        return options | {"action": argparse.BooleanOptionalAction}
-    return options | {"action": _Once, "metavar": shape(hint)} | ({"nargs": "+"} if get_origin(hint) is tuple else {})
+    options = {"action": _Once, "metavar": shape(hint)} | ({"nargs": "+"} if get_origin(hint) is tuple else {})
+    return options | {"help": f"{text} Default: {_default(name)}.".replace("%", "%%")}
 
 
 def _default(name: str) -> str:

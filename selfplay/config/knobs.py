@@ -225,7 +225,7 @@ class Knobs:
     train_problems: int | None = knob(
         None,
         GAME,
-        "Training problems, the first so many: with few of them problems recur, as --replay needs. none: all of the split.",
+        "Training problems, the first so many. none: all of the split.",
         low=1,
     )
     problems_per_step: int = knob(
@@ -250,12 +250,6 @@ class Knobs:
     )
     num_targets: int = knob(4, GAME, "Further programs that a discriminator step's tests are held against (C).", low=0)
     cases_per_turn: int = knob(2, GAME, "Tests asked for per turn; no more than this are paid.", low=1)
-    replay: bool = knob(
-        False,
-        GAME,
-        "Put the tests that killed wrong programs in earlier steps (the run's bank) into the exams of their problems again. "
-        "They act where problems recur: see --train-problems.",
-    )
     temperature: float = knob(
         1.0,
         GAME,

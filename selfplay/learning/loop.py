@@ -35,7 +35,7 @@ from selfplay.match.counts import Counts, merged, step_counts
 from selfplay.match.entrant import Entrant
 from selfplay.match.examine import examine
 from selfplay.match.ledger import records
-from selfplay.match.livebank import banked, replayed
+from selfplay.match.livebank import banked
 from selfplay.match.record import Match
 from selfplay.match.score import score
 from selfplay.match.show import sample_text
@@ -173,8 +173,7 @@ def examine_groups(run: Run, step: Step, groups: Sequence[Group]) -> tuple[list[
     before = run.judge.order_dependent
     # Mutants are targets for suites: a generator's step pays programs, and would run them for nothing.
     mutants = run.mutants if step.trains("discriminator") else None
-    replay = replayed(run.state.bank) if run.config.replay and step.trains("generator") else {}
-    matches = examine(groups, step, run.judge, run.config.cases_per_turn, mutants, replay)
+    matches = examine(groups, step, run.judge, run.config.cases_per_turn, mutants)
     return matches, run.judge.order_dependent - before
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 
 from selfplay.cases.case import Case
 from selfplay.game.episode import Conversation, Group
@@ -29,7 +28,7 @@ from selfplay.mutation.cache import MutantCache
 class Submission:
     """What one problem brings to the exam: conversations, and the targets that its cases are held against.
 
-    `reads` numbers each suite's chain, -1 for `outside`. `replay`: cases that count whoever writes them.
+    `reads` numbers each suite's chain, -1 for `outside`.
     """
 
     problem: Problem
@@ -38,7 +37,6 @@ class Submission:
     reads: Sequence[int]
     targets: tuple[Target, ...] = ()
     outside: Chain | None = None
-    replay: Sequence[Case] = ()
 
 
 def examine(
@@ -47,12 +45,8 @@ def examine(
     judge: Judge,
     asked: int,
     cache: MutantCache | None = None,
-    replay: Mapping[str, Sequence[Case]] = MappingProxyType({}),
 ) -> list[Match]:
-    """Judge every group of a step; with a `cache`, the mutants of each reference are targets as well.
-
-    `replay`: by problem, cases that were admitted earlier and are part of its exam again.
-    """
+    """Judge every group of a step; with a `cache`, the mutants of each reference are targets as well."""
     mutants = cache.mutants([group.problem for group in groups], judge) if cache else [()] * len(groups)
     submissions = [
         Submission(
@@ -61,7 +55,6 @@ def examine(
             each.suites,
             each.reads,
             tuple(Target("paid", source) for source in wrong),
-            replay=replay.get(each.problem.id, ()),
         )
         for each, wrong in zip(groups, mutants, strict=True)
     ]
@@ -125,12 +118,8 @@ def _laid(
     baseline = judge.own_cases(problem)
     admitted = (case for suite in suites for case in suite.admitted)
     cases: dict[object, Case] = {}
-    lengths: list[int] = []
-    for kind in (baseline, admitted, submission.replay, (case for suite in suites for case in suite.cases)):
-        for case in kind:
-            cases.setdefault(case.identity, case)
-        lengths.append(len(cases))
-    own, of_suites, counting, _ = lengths
+    for case in (*baseline, *admitted, *(case for suite in suites for case in suite.cases)):
+        cases.setdefault(case.identity, case)
     suites = tuple(replace(suite, turns=tuple(_named(turn, cases) for turn in suite.turns)) for suite in suites)
     return Match(
         replace(problem, hidden_tests=()),
@@ -139,10 +128,9 @@ def _laid(
         chains,
         suites,
         tuple(cases.values()),
-        own,
+        len({case.identity for case in baseline}),
         targets=submission.targets,
         outside=submission.outside,
-        replayed=counting - of_suites,
     )
 
 
@@ -153,14 +141,12 @@ def _named(turn: WrittenTurn, cases: Mapping[object, Case]) -> WrittenTurn:
 
 
 def _job(match: Match, sources: Sequence[str], everything: bool = False) -> Job:
-    """What programs face: what counts without the bank; with `everything` what is replayed too and, after it, the rest.
-
-    The problem's own cases are owner 0, a suite's its number and one, the bank's the number behind.
-    """
-    counting = (*match.of_suites, *(match.replay if everything else ()))
+    """What programs face: what counts; with `everything` the rest after it. The problem's own cases are owner 0, a suite's its
+    number and one."""
+    counting = match.counting
     after = match.cases[len(counting) :] if everything else ()
     owners: dict[object, list[int]] = {}
-    for owner, cases in enumerate((match.baseline, *(suite.admitted for suite in match.suites), match.replay)):
+    for owner, cases in enumerate((match.baseline, *(suite.admitted for suite in match.suites))):
         for case in cases:
             owners.setdefault(case.identity, []).append(owner)
     asked = tuple(tuple(owners[case.identity]) for case in counting)
@@ -171,7 +157,7 @@ def _job(match: Match, sources: Sequence[str], everything: bool = False) -> Job:
 
 
 def _with_verdicts(match: Match, own: Matrix, wrong: Matrix) -> Match:
-    rest = (None,) * (len(match.cases) - len(match.of_suites))
+    rest = (None,) * (len(match.cases) - len(match.counting))
     targets = tuple(
         replace(target, verdicts=(*row, *rest)) for target, row in zip(match.targets, wrong.verdicts, strict=True)
     )

@@ -57,7 +57,6 @@ def to_json(match: Match, tokens: bool = True) -> dict[str, Any]:
         "texts": [*texts],
         "cases": [case_to_json(case) | {"text": texts.get(case.text, -1)} for case in match.cases],
         "own": match.own,
-        "replayed": match.replayed,
         "programs": [list(row) for row in match.programs],
         "targets": [
             {"origin": each.origin, "code": each.source, "verdicts": list(each.verdicts)} for each in match.targets
@@ -180,8 +179,10 @@ def from_json(record: Mapping[str, Any]) -> Match:
             f"a record of schema {ascii(record.get('schema'))[:40]}, where {SCHEMA} is read; use the version of selfplay that "
             "wrote it, which config.yaml names"
         )
+    if record.get("replayed"):
+        raise LedgerError("a record of a run with replay, which is no more; use the version of selfplay that wrote it")
     try:
-        match = _match_of(Fields({"replayed": 0, **record}))  # ledgers of runs that knew no replay lack it
+        match = _match_of(Fields(record))
         _check(match)
     except LedgerError as error:
         raise LedgerError(f"not the record of a match: {error}") from None
@@ -210,7 +211,6 @@ def _match_of(fields: Fields) -> Match:
         len(row) != len(cases) for row in (*programs, *(each.verdicts for each in targets), *(r for _, r in outside))
     ):
         raise LedgerError(f"a program or a target has not one verdict for each of the {len(cases)} cases")
-    own = fields.place("own", len(cases) + 1)
     return Match(
         problem=_problem_of(fields.object("problem")),
         step=_step_of(fields.object("step")),
@@ -218,12 +218,11 @@ def _match_of(fields: Fields) -> Match:
         chains=chains,
         suites=tuple(suites),
         cases=cases,
-        own=own,
+        own=fields.place("own", len(cases) + 1),
         programs=programs,
         targets=targets,
         outside=outside[0][0] if outside else None,
         outside_verdicts=outside[0][1] if outside else (),
-        replayed=fields.place("replayed", len(cases) + 1 - own),
     )
 
 

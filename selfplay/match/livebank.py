@@ -1,7 +1,6 @@
-"""The bank of a run while it goes on: what its steps found to kill wrong programs, kept small, and given back to be replayed.
+"""The bank of a run while it goes on: what its steps found to kill wrong programs, kept small.
 
     banked(bank, matches, run)     the suites that a step's matches change; a bank maps problems to suites
-    replayed(bank)                 by problem, the cases for its exam
 
 A bank is part of the state of a run, so it is bounded: a problem keeps TESTS tests, those that are needed to kill what is
 known first and then the newest, and the last PROGRAMS wrong programs that its tests killed. Left out: what `collect` makes
@@ -14,7 +13,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from selfplay.cases.case import Case
 from selfplay.game.problems import Problem
 from selfplay.match.cover import cover
 from selfplay.match.fields import Fields
@@ -22,7 +20,7 @@ from selfplay.match.ledger import case_from_json
 from selfplay.match.record import Match
 from selfplay.match.testbank import BankedSuite, BankedTest, joined
 
-TESTS = 20  # of a problem, as many as a golden exam holds: replayed, they are run for each program of a group
+TESTS = 20  # of a problem, as many as a golden exam holds
 PROGRAMS = 32  # of a problem: the mutants of a long reference, or four groups that are all wrong
 
 Bank = Mapping[str, BankedSuite]  # by the id of the problem
@@ -39,11 +37,6 @@ def banked(bank: Bank, matches: Iterable[Match], run: str) -> dict[str, BankedSu
             if suite.tests:
                 found[problem.id] = suite
     return found
-
-
-def replayed(bank: Bank) -> dict[str, tuple[Case, ...]]:
-    """The cases of each problem, in the order in which they were found."""
-    return {problem: tuple(test.case for test in suite.tests) for problem, suite in bank.items()}
 
 
 def suite_from_json(record: Mapping[str, Any]) -> BankedSuite:

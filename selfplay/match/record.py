@@ -1,7 +1,7 @@
 """The match: one problem's group, played and judged. Everything that is made of a group is made of this value.
 
-Cases stand in one list: the problem's own first, then those that some suite got admitted, then those that are replayed from
-the run's bank, then the well-formed rest. Every target (a program of the group, or a wrong program that cases are held
+Cases stand in one list: the problem's own first, then those that some suite got admitted, then the
+well-formed rest. Every target (a program of the group, or a wrong program that cases are held
 against) has one verdict for each of them, None where it did not run it: mutants run the first two kinds and nothing else.
 
     match.chains[0].code.source      the first program
@@ -98,7 +98,7 @@ class Match:
     """One problem's group, played and judged.
 
     `problem` has no hidden tests. `asked`: cases that a turn was asked for. `own` counts the problem's own cases at the
-    head of `cases`, `replayed` those of the run's bank that no suite of the group got admitted. `programs` has a row of
+    head of `cases`. `programs` has a row of
     verdicts per chain, those of no suite's reading included; `targets` are the wrong programs from elsewhere. `outside`: a
     chain of another player that suites read (`reads` -1), whose row is `outside_verdicts`.
     """
@@ -114,7 +114,6 @@ class Match:
     targets: tuple[Target, ...] = ()
     outside: Chain | None = None
     outside_verdicts: Row = ()
-    replayed: int = 0
 
     @property
     def baseline(self) -> tuple[Case, ...]:
@@ -123,19 +122,9 @@ class Match:
 
     @property
     def admitted(self) -> tuple[Case, ...]:
-        """The union of the suites' valid cases, in order of appearance."""
+        """The exam, which every program of the group sits beside the problem's own cases: the union of the suites' valid cases,
+        in order of appearance."""
         return once(case for suite in self.suites for case in suite.admitted)
-
-    @property
-    def of_suites(self) -> tuple[Case, ...]:
-        """What counts without the bank, each case once: the problem's own cases, and the union of the suites' valid ones."""
-        return once((*self.baseline, *self.admitted))
-
-    @property
-    def replay(self) -> tuple[Case, ...]:
-        """The cases of the run's bank that are replayed and that no suite of the group got admitted."""
-        start = len(self.of_suites) if self.replayed else 0
-        return self.cases[start : start + self.replayed]
 
     @property
     def settled(self) -> bool:
@@ -143,14 +132,9 @@ class Match:
         return self.problem.reference_solution is not None
 
     @property
-    def exam(self) -> tuple[Case, ...]:
-        """What every program of the group sits beside the problem's own cases."""
-        return (*self.admitted, *self.replay)
-
-    @property
     def counting(self) -> tuple[Case, ...]:
         """What counts for the group's programs, each case once: the problem's own cases, and the exam."""
-        return once((*self.baseline, *self.exam))
+        return once((*self.baseline, *self.admitted))
 
     @property
     def well_formed(self) -> tuple[Case, ...]:
@@ -205,11 +189,8 @@ class Match:
         return replace(self, **{"chains" if role == "generator" else "suites": tuple(trained)})
 
     def wrong(self) -> Iterator[Row]:
-        """Rows of every wrong program: the group's, equal ones once, then the targets. One that does not load is none.
-
-        What is replayed has no say, so suites are paid as if there were no bank.
-        """
-        counting = self.of_suites
+        """Rows of every wrong program: the group's, equal ones once, then the targets. One that does not load is none."""
+        counting = self.counting
         seen: set[str] = set()
         for chain, row in zip(self.chains, self.programs, strict=True):
             verdicts = self.on(row, counting)

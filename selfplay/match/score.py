@@ -1,7 +1,7 @@
 """Score: from a match's verdicts to the outcomes that rewards are computed from, and to the rewards of both roles.
 
-A generator's program is paid for the exam: the cases pooled from every suite of its group, and what is replayed from the
-bank. A discriminator is paid for what its own cases do to **targets**: the group's wrong programs, each once, and the
+A generator's program is paid for the exam: the cases pooled from every suite of its group.
+A discriminator is paid for what its own cases do to **targets**: the group's wrong programs, each once, and the
 mutants that are paid. A match holds all that any rule asks for, so a recorded one can be scored again under another.
 Without a reference nothing tells a right test from a wrong one: then no suite is paid, and no program for its tests.
 """
@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from selfplay.cases.case import Verdict
 from selfplay.game.rewards import CaseOutcome, ProgramOutcome, RewardRule, SuiteOutcome, TurnOutcome
-from selfplay.match.record import KILLS, Match, once
+from selfplay.match.record import KILLS, Match
 
 
 def score(matches: Sequence[Match], rule: RewardRule) -> list[Match]:
@@ -42,8 +42,8 @@ def program_outcome(match: Match, number: int) -> ProgramOutcome:
         has_code=match.chains[number].code.source is not None,
         collected=any(verdict != "not_collected" for verdict in ran) or not ran,
         baseline=match.on(row, match.baseline),
-        exam=match.on(row, match.exam) if match.settled else (),
-        well_formed=match.on(row, once((*match.well_formed, *match.replay))) if match.settled else (),
+        exam=match.on(row, match.admitted) if match.settled else (),
+        well_formed=match.on(row, match.well_formed) if match.settled else (),
     )
 
 

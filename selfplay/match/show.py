@@ -137,7 +137,7 @@ def _short(line: str) -> str:
 def _cases(match: Match) -> Iterator[str]:
     """Every test with its fate: the program's verdict, or why it does not count."""
     turns = [turn for suite in match.suites[:1] for turn in suite.turns]
-    faced = [("own", match.baseline), ("old", match.replay), *((str(turn.stage), turn.admitted) for turn in turns)]
+    faced = [("own", match.baseline), *((str(turn.stage), turn.admitted) for turn in turns)]
     refused = {str(turn.stage): turn.refused for turn in turns}
     yield "-- tests"
     for stage, cases in faced:

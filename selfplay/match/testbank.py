@@ -165,12 +165,11 @@ def joined(known: BankedSuite, match: Match, run: str) -> BankedSuite:
     programs = dict.fromkeys((*known.programs, *(one.source for one in wrong)))
     number = {source: place for place, source in enumerate(programs)}
     tests = {one.case.identity: one for one in known.tests}
-    for case, killed in zip(match.exam, kills_of(match, match.exam, wrong), strict=True):
+    for case, killed in zip(match.admitted, kills_of(match, match.admitted, wrong), strict=True):
         own = {number[wrong[place].source] for place in killed}
-        held, stage = tests.get(case.identity), stages.get(case.identity)  # what is replayed has none here: it is held
-        if own and held is None and stage:
-            held = _banked(case, match.problem, stage, run, match.step.index)
-        if own and held is not None:
+        if own:
+            held = tests.get(case.identity)
+            held = held or _banked(case, match.problem, stages[case.identity], run, match.step.index)
             tests[case.identity] = replace(held, kills=tuple(sorted({*held.kills, *own})))
     return replace(
         known, tests=tuple(tests.values()), programs=tuple(programs), written=known.written + len(match.admitted)

@@ -22,9 +22,7 @@ from selfplay.learning.ranks import Ranks
 from selfplay.learning.samples import Sample, Span
 from selfplay.learning.update import clipped_update
 from selfplay.match.ledger import from_json, to_json
-from selfplay.match.livebank import banked
 from selfplay.match.record import Match
-from selfplay.match.rescore import rescore, scoring
 from selfplay.match.score import score
 from selfplay.run.recorders import Memory
 
@@ -114,42 +112,6 @@ def test_rewards_and_advantages_can_be_computed_again_from_the_ledger() -> None:
             again = credit(bare, role, trained_stages(step, made.trained_stages), made, running, Ranks())
             running = again.running
             assert list(again.matches) == recorded
-
-
-RECURRING = {"train_problems": 2, "problems_per_step": 2, "num_generations": 4, "num_targets": 3, "replay": True}
-
-
-@pytest.fixture(scope="module")
-def replaying() -> Memory:
-    """Two problems, played by the discriminator and then by the generator, with what the first killed."""
-    return run(**RECURRING)[0]
-
-
-def test_the_bank_s_tests_are_replayed_to_the_generator_alone(replaying: Memory) -> None:
-    matches = [from_json(record) for record in replaying.episode_records]
-    by_role = {role: [match for match in matches if match.step.role == role] for role in ROLES}
-    bank = banked({}, by_role["discriminator"], config(**RECURRING).output_dir)
-    assert all(not match.replayed for match in by_role["discriminator"])
-    assert any(match.replayed for match in by_role["generator"])
-    for match in by_role["generator"]:
-        keys = {test.case.identity for test in bank[match.problem.id].tests}
-        assert {case.identity for case in match.replay} == keys - {case.identity for case in match.of_suites}
-        assert all(None not in match.each(row, match.replay) for row in match.programs)
-
-
-def test_with_replay_rewards_and_advantages_can_be_computed_again(replaying: Memory) -> None:
-    made = config(**RECURRING)
-    ledger = enumerate(map(from_json, replaying.episode_records), 1)
-    told = rescore(ledger, made, scoring(None, None, made))
-    assert (told.steps, told.differing) == (2, 0)
-    assert told.compared > 0
-
-
-def test_replay_changes_what_is_paid_and_nothing_that_was_said_before(replaying: Memory) -> None:
-    off = run(**RECURRING | {"replay": False})[0].episode_records
-    assert [record["turns"] for record in off] == [record["turns"] for record in replaying.episode_records]
-    assert [record["chains"] for record in off] != [record["chains"] for record in replaying.episode_records]
-    assert all(record["replayed"] == 0 for record in off)
 
 
 @pytest.mark.parametrize("kept", ["texts", "off"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import resource
 import shutil
@@ -10,7 +9,6 @@ import signal
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,24 +33,14 @@ def small(folder: Path) -> Config:
     return configure(SMALL | {"stages": "4,5", "advantages": "running", "output_dir": str(folder)})
 
 
-def replaying(folder: Path) -> Config:
-    """Two problems that are played in every step, with the bank's tests in their exams."""
-    return replace(small(folder), train_problems=2, num_generations=4, num_targets=3, replay=True)
-
-
-def child(
-    folder: Path,
-    before: Callable[[], Any] = lambda: None,
-    held: Callable[[], Any] = nullcontext,
-    new: Callable[[Path], Config] = small,
-) -> int:
+def child(folder: Path, before: Callable[[], Any] = lambda: None, held: Callable[[], Any] = nullcontext) -> int:
     """Begins the run in a folder, or goes on with it, in a child; its exit code, or minus the signal that killed it."""
     sys.stdout.flush()
     process = os.fork()
     if not process:
         try:
             before()
-            config = configure({"resume": str(folder)}) if (folder / "config.yaml").exists() else new(folder)
+            config = configure({"resume": str(folder)}) if (folder / "config.yaml").exists() else small(folder)
             result = loop.train(config, RunFolder(config), held=held)
             os._exit(128 + result.stopped_by if result.interrupted else 0)
         except SelfplayError as error:
@@ -89,16 +77,6 @@ def test_a_killed_run_that_is_resumed_leaves_what_one_leaves_that_is_not(
         assert child(folder, lambda kill=kill: watch(kill)) == -signal.SIGKILL
     assert child(folder) == 0
     assert left(folder) == left(whole)
-
-
-def test_a_killed_run_whose_bank_is_replayed_goes_on_with_its_bank(tmp_path: Path) -> None:
-    whole, cut = tmp_path / "whole", tmp_path / "cut"
-    assert child(whole, new=replaying) == 0
-    assert child(cut, lambda: watch(Kill("update", 4, 0.0)), new=replaying) == -signal.SIGKILL
-    assert child(cut) == 0
-    assert left(cut) == left(whole)
-    records = [json.loads(line) for line in (whole / "episodes.jsonl").read_text().splitlines()]
-    assert {record["step"]["index"] for record in records if record["replayed"]} == {1, 3}
 
 
 def test_an_earlier_checkpoint_brings_its_bank_back(whole: Path, tmp_path: Path) -> None:

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 
 from selfplay.box.local import LocalBox
-from selfplay.cases.calls import call_text
-from selfplay.cases.case import Case
-from selfplay.cases.values import encode
 from selfplay.game.episode import TurnKey
 from selfplay.game.phases import Step
 from selfplay.game.players import Sampling
 from selfplay.game.problems import Problem
 from selfplay.game.prompts import Prompts
 from selfplay.game.rollout import Table, play
-from selfplay.judging.admission import ALL
 from selfplay.judging.judge import Judge
 from selfplay.judging.turns import MAX_CASES
 from selfplay.match.examine import examine
@@ -44,7 +40,6 @@ def examined(
     tests: dict[int, str],
     programs: tuple[str, ...] = (RIGHT, MISCONCEIVED),
     mutants: bool = False,
-    replay: Sequence[Case] = (),
 ) -> Match:
     """A generator step in which the branches write `programs` and every suite writes `tests` (by stage)."""
 
@@ -55,7 +50,7 @@ def examined(
 
     table = Table(len(programs), 1, 0, LONG, LONG)
     groups = play(ScriptedPlayer(said), Prompts("compact"), [PROBLEM], STEP, table)
-    return examine(groups, STEP, judge, 2, MutantCache() if mutants else None, {PROBLEM.id: replay})[0]
+    return examine(groups, STEP, judge, 2, MutantCache() if mutants else None)[0]
 
 
 def test_a_misconception_is_killed_by_the_case_on_the_boundary_and_by_no_other(judge: Judge) -> None:
@@ -63,35 +58,6 @@ def test_a_misconception_is_killed_by_the_case_on_the_boundary_and_by_no_other(j
     assert exam.on(exam.programs[0], exam.admitted) == ("passed", "passed")
     assert exam.on(exam.programs[1], exam.admitted) == ("passed", "failed")
     assert exam.on(exam.programs[1], exam.baseline) == ("passed", "passed")
-
-
-def old(number: int, result: bool) -> Case:
-    """A case of the bank."""
-    call = call_text([number])
-    return Case("old", f"assert f({number}) == {result}", call, "==", encode(result), calls=(call,), mark=ALL)
-
-
-def test_a_replayed_case_is_sat_by_every_program_and_by_no_mutant(judge: Judge) -> None:
-    exam = examined(judge, {1: "assert f(9) == True"}, mutants=True, replay=[old(3, True)])
-    assert exam.replay == (old(3, True),)
-    assert [exam.on(row, exam.exam) for row in exam.programs] == [("passed", "passed"), ("passed", "failed")]
-    assert [exam.on(target.verdicts, exam.replay) for target in exam.targets] == [()] * len(exam.targets)
-    assert exam.targets
-
-
-def test_a_replayed_case_that_a_suite_writes_again_is_the_suite_s(judge: Judge) -> None:
-    exam = examined(judge, {1: "assert f(3) == True"}, replay=[old(3, True), old(1, False)])
-    again = examined(judge, {1: "assert f(3) == True"})
-    assert (exam.replayed, exam.exam, exam.cases) == (0, again.admitted, again.cases)
-
-
-def test_a_replayed_case_that_a_suite_got_refused_counts_once(judge: Judge) -> None:
-    loose = examined(judge, {1: "assert f(4) != False"}).admitted
-    exam = examined(judge, {1: "assert f(4) == True", 2: "x = f(4)\nassert x != False"}, replay=loose)
-    assert [refusal.reason for refusal in exam.suites[0].turns[1].refused] == ["duplicate"]
-    assert exam.replay == loose
-    assert exam.well_formed[1].identity == exam.replay[0].identity
-    assert len(exam.cases) == exam.own + 2
 
 
 def test_a_test_that_is_run_stands_in_the_matrix_like_any_other(judge: Judge) -> None:

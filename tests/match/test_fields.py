@@ -117,7 +117,6 @@ def spoilt(change: Callable[[dict[str, Any]], object]) -> str:
         (lambda r: r["suites"][0]["written"][0]["cases"][0].update(case=3), "cases[0].case is 3, where 0 to 2 is due"),
         (lambda r: r["suites"][0]["written"][0]["cases"][0].update(case=-1), "cases[0].case is -1, where 0 to 2"),
         (lambda r: r.update(own=4), "own is 4, where 0 to 3 is due"),
-        (lambda r: r.update(replayed=3), "replayed is 3, where 0 to 2 is due"),
         (lambda r: r["programs"].pop(), "programs has 1 rows for 2 chains"),
         (lambda r: r["programs"][0].pop(), "not one verdict for each of the 3 cases"),
         (lambda r: r["targets"][0].update(verdicts=[]), "not one verdict for each of the 3 cases"),

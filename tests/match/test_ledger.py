@@ -114,17 +114,17 @@ def test_a_record_of_the_schema_before_is_refused_with_what_to_do(match: Match) 
         from_json(to_json(match) | {"schema": 2})
 
 
+def test_a_record_with_replayed_cases_is_refused_and_one_without_is_read(match: Match) -> None:
+    assert from_json(to_json(match) | {"replayed": 0}) == match
+    with pytest.raises(LedgerError, match="a record of a run with replay"):
+        from_json(to_json(match) | {"replayed": 1})
+
+
 def test_a_case_that_names_a_text_that_is_not_there_is_refused(with_runs: Match) -> None:
     record = to_json(with_runs)
     record["texts"] = record["texts"][:-1]
     with pytest.raises(LedgerError, match=r"cases\[5\]\.text is 1, where -1 to 0 is due"):
         from_json(record)
-
-
-def test_a_ledger_from_before_there_was_replay_is_read(match: Match) -> None:
-    told = to_json(match)
-    assert told.pop("replayed") == 0
-    assert from_json(told) == match
 
 
 def thoughtful(match: Match) -> Match:

@@ -58,38 +58,6 @@ def generator(match: Match) -> tuple[float | None, ...]:
     return tuple(chain.reward for chain in match.chains)
 
 
-def with_replay(match: Match, verdicts: tuple[Verdict, ...]) -> Match:
-    """The match with a replayed case behind what counts, and a verdict on it per program."""
-    place = len(match.of_suites)
-    old = Case("old", "old", "old", "==", "old")
-    rows = zip(match.programs, verdicts, strict=True)
-    return replace(
-        match,
-        cases=(*match.cases[:place], old, *match.cases[place:]),
-        programs=tuple((*row[:place], verdict, *row[place:]) for row, verdict in rows),
-        targets=tuple(
-            replace(each, verdicts=(*each.verdicts[:place], None, *each.verdicts[place:])) for each in match.targets
-        ),
-        replayed=1,
-    )
-
-
-def test_a_replayed_case_is_part_of_the_generator_s_exam() -> None:
-    (before,) = score([group({"a": RIGHT, "b": RIGHT})], get_rule("novel_kills"))
-    (after,) = score([with_replay(group({"a": RIGHT, "b": RIGHT}), ("passed", "failed"))], get_rule("novel_kills"))
-    assert generator(before) == (1.0, 1.0)
-    assert generator(after) == (1.0, pytest.approx(0.4 * 0.5 + 0.2))
-
-
-@pytest.mark.parametrize("name", RULES)
-@given(match=matches(), verdicts=st.tuples(*[st.sampled_from(JUDGED)] * 3))
-def test_no_rule_pays_a_discriminator_for_what_is_replayed(
-    name: str, match: Match, verdicts: tuple[Verdict, ...]
-) -> None:
-    both = score([match, with_replay(match, verdicts[: len(match.programs)])], get_rule(name))
-    assert [suite.rewards for suite in both[0].suites] == [suite.rewards for suite in both[1].suites]
-
-
 @pytest.mark.parametrize("name", RULES)
 def test_without_a_reference_no_suite_is_paid_and_no_program_for_its_tests(name: str) -> None:
     judged = group({"a": RIGHT, "b": MISSED})

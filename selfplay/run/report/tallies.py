@@ -63,7 +63,7 @@ class Tallies:
 
     def _kills(self, match: Match) -> None:
         wrong, place = list(match.wrong()), {case.identity: number for number, case in enumerate(match.cases)}
-        for case in match.exam:
+        for case in match.admitted:
             verdicts = [row[place[case.identity]] for row in wrong]
             test = (match.problem.id, case.source)
             self.faced[test] += sum(verdict is not None for verdict in verdicts)
