@@ -50,12 +50,12 @@ class Played:
     """What one player did on one problem.
 
     `match`: its chains, and its suite that reads the opponent's chain. `own`: the same sampled chains, each read by a suite of
-    its own. `agreeing`: pairs of last stages on one chain whose programs do the same on every test, and all such pairs.
+    its own. `ending_agreement`: pairs of last stages on one chain whose programs do the same on every test, and all such pairs.
     """
 
     match: Match
     own: Match
-    agreeing: tuple[int, int]
+    ending_agreement: tuple[int, int]
 
     @property
     def sampled(self) -> tuple[Chain, ...]:
@@ -133,8 +133,8 @@ class Evaluator:
         """Lets one player play everything."""
         started = time.perf_counter()
         matches = self.measure(entrant, opponent)
-        own, agreeing = self._own(entrant, matches), self._agreeing(entrant, matches)
-        played = tuple(Played(*each) for each in zip(matches, own, agreeing, strict=True))
+        own, agreement = self._own(entrant, matches), self._ending_agreement(entrant, matches)
+        played = tuple(Played(*each) for each in zip(matches, own, agreement, strict=True))
         return Appearance(entrant.name, played, time.perf_counter() - started)
 
     def _chains(self, entrant: Entrant, count: int, step: int, temperature: float) -> list[list[Conversation]]:
@@ -172,7 +172,7 @@ class Evaluator:
     def _judged(self, entrant: Entrant, submissions: Sequence[Submission]) -> list[Match]:
         return judged(submissions, entrant.step(EVALUATION, "evaluation"), self.judge, entrant.prompts.cases)
 
-    def _agreeing(self, entrant: Entrant, matches: Sequence[Match]) -> list[tuple[int, int]]:
+    def _ending_agreement(self, entrant: Entrant, matches: Sequence[Match]) -> list[tuple[int, int]]:
         """How many pairs of programs that end one chain do the same on the problem's tests, and of how many."""
         if len(entrant.stages) == 1:
             return [(0, 0)] * len(matches)

@@ -116,7 +116,7 @@ def _compared(played: Played) -> Iterator[tuple[str, Counted]]:
     yield "oracle", (oracle, 1)
     yield "gap_closed", (chosen - chance, oracle - chance)
     yield from _prototype(own)
-    yield "reasoning_coherence", played.agreeing
+    yield "ending_agreement", played.ending_agreement
     yield from _by_stage(played.match)
     yield "tokens/generator", (sum(len(t.ids) for c in played.sampled for t in c.conversation.turns), len(right))
     yield "tokens/discriminator", (sum(len(t.ids) for s in own.suites for t in s.conversation.turns), len(own.suites))

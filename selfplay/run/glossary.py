@@ -79,7 +79,7 @@ FIGURES: Mapping[str, Mapping[str, str]] = {
         "average_test_pass_rate": "mean over programs of passed / baseline tests and own suites' admitted cases",
         "failure_rate": "admitted cases that the program which was read does not pass / admitted cases",
         "test_diversity": "different cases over a problem's own suites / their well-formed cases",
-        "reasoning_coherence": "of four programs that end one chain, pairs with the same verdict on every test / pairs",
+        "ending_agreement": "of four programs that end one chain, pairs with the same verdict on every test / pairs",
         "bug_catch_rate": "admitted cases that fail the program which was read / tests written, on the opponent's chain",
         "test_validity/stage-S": "`test_validity` of the turns of stage S",
         "new_kills/stage-S": "wrong programs and mutants killed first at S / all",

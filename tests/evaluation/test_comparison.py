@@ -83,11 +83,11 @@ def test_the_prototype_s_figures_are_of_own_programs_on_own_tests(judge: Judge) 
     assert found["test_diversity"] == 0.25  # four suites say the same
 
 
-def test_coherence_is_the_agreement_of_programs_that_end_one_chain(judge: Judge) -> None:
-    assert values(judge, entrant([RIGHT], {}))["reasoning_coherence"] == 1.0
+def test_ending_agreement_is_that_of_programs_that_end_one_chain(judge: Judge) -> None:
+    assert values(judge, entrant([RIGHT], {}))["ending_agreement"] == 1.0
     # Branches 0, 1001, 1002 and 1003 end in a right, a wrong, a right and a wrong program: two pairs of six agree.
-    assert values(judge, entrant([RIGHT, WRONG], {}))["reasoning_coherence"] == pytest.approx(2 / 6)
-    assert "reasoning_coherence" in values(judge, entrant([RIGHT], {}).single_stage())
+    assert values(judge, entrant([RIGHT, WRONG], {}))["ending_agreement"] == pytest.approx(2 / 6)
+    assert "ending_agreement" in values(judge, entrant([RIGHT], {}).single_stage())
 
 
 def test_differences_are_paired_over_the_same_problems(judge: Judge) -> None:
