@@ -20,37 +20,18 @@ from selfplay.errors import UnknownName, suggestion
 Values = dict[str, Any]
 
 CARDS = {"t4": 14.7, "l4": 22.1, "a100": 39.5, "h100": 79.1}  # GiB that PyTorch finds on the usual kinds
+_SMALL = {"problems_per_step": 4, "num_generations": 4, "num_targets": 2}  # of a step
 PRESETS: dict[str, Values] = {
-    "smoke": {
-        "n_discriminator_steps": 1,
-        "n_generator_steps": 1,
-        "k": 1,
-        "problems_per_step": 4,
-        "num_generations": 4,
-        "num_targets": 2,
-        "eval_problems": (4, 8),
-    },
+    "smoke": {"n_discriminator_steps": 1, "n_generator_steps": 1, "k": 1, **_SMALL, "eval_problems": (4, 8)},
     # Sized by the memory plan (learning/memory.py, docs/real-models.md), not yet run on these cards.
     "t4": {
         "model": "Qwen/Qwen2.5-Coder-1.5B-Instruct",
-        "problems_per_step": 4,
-        "num_generations": 4,
-        "num_targets": 2,
+        **_SMALL,
         "micro_batch_tokens": 2048,
         "eval_problems": (8, 16),
     },
-    "l4": {
-        "model": "Qwen/Qwen2.5-Coder-7B-Instruct",
-        "problems_per_step": 4,
-        "num_generations": 4,
-        "num_targets": 2,
-        "eval_problems": (8, 16),
-    },
-    "a100": {
-        "model": "Qwen/Qwen2.5-Coder-7B-Instruct",
-        "micro_batch_tokens": 8192,
-        "eval_problems": (20, 40),
-    },
+    "l4": {"model": "Qwen/Qwen2.5-Coder-7B-Instruct", **_SMALL, "eval_problems": (8, 16)},
+    "a100": {"model": "Qwen/Qwen2.5-Coder-7B-Instruct", "micro_batch_tokens": 8192, "eval_problems": (20, 40)},
     "h100": {
         "model": "Qwen/Qwen2.5-Coder-14B-Instruct",
         "problems_per_step": 16,
