@@ -168,14 +168,14 @@ def measured(part: Part, model: Path, dry: bool) -> dict[str, Any]:
     from selfplay.learning.ranks import Ranks
     from selfplay.match.examine import examine
     from selfplay.match.score import score
-    from selfplay.run.recorders import Memory
+    from selfplay.run.recorders import Recorder
 
     if part.gib is not None:
         torch.cuda.set_per_process_memory_fraction(part.gib * (1 << 30) / torch.cuda.mem_get_info()[1])
     game = DRY_GAME if dry else GAME
     config = configure({"model": str(model), "processes": 1, "prompts": "compact", **game, **dict(part.keys)})
     with ExitStack() as stack:
-        run = stack.enter_context(setup.open_run(config, Memory(), Ranks()))
+        run = stack.enter_context(setup.open_run(config, Recorder(), Ranks()))
         others = [setup.open_player(config)] if part.two_models else []
         if others:
             run = replace(run, policy=_Two(run.policy, others[0]))  # type: ignore[arg-type]

@@ -28,7 +28,7 @@ from selfplay.learning.policy.hf import load_tokenizer
 from selfplay.learning.policy.trainer import PeftTrainer
 from selfplay.learning.ranks import Ranks
 from selfplay.mutation.cache import MutantCache
-from selfplay.run.recorders import Memory
+from selfplay.run.recorders import Recorder
 
 
 def timed(action: Callable[[], int], times: int) -> tuple[float, int]:
@@ -66,7 +66,7 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=5, help="repetitions; the median is printed")
     arguments = parser.parse_args()
     config = configure({"processes": 1})
-    with setup.open_run(config, Memory(), Ranks()) as run:
+    with setup.open_run(config, Recorder(), Ranks()) as run:
         requests = _requests(run, arguments.rows)
         for name, play in (("our decoder", ours), ("transformers generate", theirs)):
             seconds, made = timed(partial(play, run.policy, requests, run.table.discriminator), arguments.times)

@@ -151,7 +151,7 @@ def _elsewhere(config: Config, say: Callable[[str], None]) -> list[Any]:
 
     sent: list[Any] = [Tracking(name, config, say) for name in names(config)]
     if config.push_to_hub:
-        from selfplay.run.hub.pushing import Pushing
+        from selfplay.run.hub.push import Pushing
 
         sent.append(Pushing(config, say))
     return sent

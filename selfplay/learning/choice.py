@@ -15,11 +15,10 @@ from selfplay.config import CARDS, Config
 from selfplay.errors import SelfplayError, install
 from selfplay.learning.memory import GIB, RESERVE, fitted, plan, table
 from selfplay.learning.plan import planned_steps
-from selfplay.learning.policy import Choice, PolicyError
+from selfplay.learning.policy import Choice, PolicyError, Thinking, names_thoughts
 from selfplay.learning.policy.errors import NO_CUDA
 from selfplay.learning.policy.settings import Backend, DType
-from selfplay.learning.shapes import ModelShape, model_config, shape_of
-from selfplay.learning.thoughts import may_think
+from selfplay.learning.shapes import ModelShape, model_config, model_file, read_table, shape_of
 
 CACHE_MIB, CACHE_MIB_EMBEDDED = 1024, 64  # of keys and values kept between turns where no GPU's memory says more
 PROBLEM_TOKENS, TURN_TOKENS = 400, 200  # of a problem's text, and of what a prompt adds to each turn: generous guesses
@@ -146,6 +145,27 @@ def check_room(model: str, choice: Choice, shape: ModelShape, machine: Machine) 
     if machine.gib is not None and sum(planned.stays.values()) > machine.gib * GIB:
         raise SelfplayError(f"{model} does not fit on {machine.name}\n{lines}")
     return lines
+
+
+def may_think(model: str, thinking: Thinking) -> bool:
+    """Whether turns of this model may begin with a thought, `thinking` as it is configured; told before anything is loaded, by
+    the marks that its chat template names, or by its family.
+
+    Not known here: whether the template switches thoughts off by default. For such a model the plan is too large.
+    """
+    if thinking != "auto":
+        return thinking == "on"
+    try:
+        settings = model_file(model, "tokenizer_config.json")
+        template = settings and read_table(settings).get("chat_template")
+        if settings and not template and (file := model_file(model, "chat_template.jinja")):
+            template = file.read_text(encoding="utf-8", errors="replace")
+    except PolicyError:  # opening the tokenizer says what is wrong with it
+        template = None
+    if not template:
+        name = model.rpartition("/")[2].lower()
+        return name.startswith("qwen3-") and "instruct" not in name
+    return names_thoughts(str(template))
 
 
 def row_tokens(config: Config, thinks: bool = False) -> int:

@@ -21,15 +21,14 @@ from selfplay.game.rewards import RewardRule, get_rule
 from selfplay.game.rollout import Table
 from selfplay.judging.golden import GoldenExams
 from selfplay.judging.judge import Judge
-from selfplay.learning.choice import check_room, choose, this_machine
+from selfplay.learning.choice import check_room, choose, may_think, this_machine
 from selfplay.learning.classes import known_classes
 from selfplay.learning.plan import planned_steps
-from selfplay.learning.policy import EMBEDDED, NOBODY, Listener, Policy, open_policy
+from selfplay.learning.policy import EMBEDDED, SILENT, Policy, open_policy
 from selfplay.learning.problem_check import check_references
 from selfplay.learning.ranks import Ranks
 from selfplay.learning.shapes import ShapeUnknown, model_config, shape_of
 from selfplay.learning.state import State
-from selfplay.learning.thoughts import may_think
 from selfplay.learning.update import gap_limit, update_relief
 from selfplay.match.ledger import NO_LEDGER
 from selfplay.mutation.cache import MutantCache
@@ -125,10 +124,10 @@ def begin_on(policy: Policy, name: str, say: Callable[[str], None]) -> None:
             say(f"the {role} begins fresh: {name} holds no adapter of it")
 
 
-def open_player(config: Config, listener: Listener = NOBODY) -> Policy:
+def open_player(config: Config, recorder: Recorder = SILENT) -> Policy:
     """The policy that plays both roles: the embedded player unless the configuration names a model.
 
-    `listener` is told what was chosen for a model and why, and when memory runs out. Raises SelfplayError where the model, or
+    `recorder` is told what was chosen for a model and why, and when memory runs out. Raises SelfplayError where the model, or
     what was asked of it, cannot be had; before anything heavy is loaded where that can be known.
     """
     machine = this_machine(config.device)
@@ -141,9 +140,9 @@ def open_player(config: Config, listener: Listener = NOBODY) -> Policy:
     except ShapeUnknown as error:
         unplanned = str(error)
     choice = choose(config, machine, shape, may_think(config.model, config.thinking))
-    listener.about(**choice.facts())
-    listener.say(check_room(config.model, choice, shape, machine) if shape else unplanned)
-    return open_policy(config.model, choice, config.seed, config.device, listener)
+    recorder.about(**choice.facts())
+    recorder.say(check_room(config.model, choice, shape, machine) if shape else unplanned)
+    return open_policy(config.model, choice, config.seed, config.device, recorder)
 
 
 def open_prompts(config: Config) -> Prompts:

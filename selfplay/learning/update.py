@@ -22,10 +22,11 @@ from torch import Tensor
 
 from selfplay.config import Config
 from selfplay.game.episode import Role
-from selfplay.learning.policy import NOBODY, Listener, Policy, PolicyError, Relief
+from selfplay.learning.policy import SILENT, Policy, PolicyError, Relief
 from selfplay.learning.policy.protocol import Bounds, Snapshot, Trainer
 from selfplay.learning.ranks import Ranks
 from selfplay.learning.samples import Batch, Sample, micro_batches
+from selfplay.run.recorders import Recorder
 
 MAX_GRAD_NORM = 1.0  # gradients are scaled down to it
 
@@ -138,10 +139,10 @@ def gap_limit(config: Config, bounds: Bounds) -> float:
     return bounds.logprob_gap if config.logprob_gap_limit is None else config.logprob_gap_limit
 
 
-def update_relief(tokens: int, listener: Listener = NOBODY) -> Relief:
+def update_relief(tokens: int, recorder: Recorder = SILENT) -> Relief:
     """The tokens of a micro-batch, to be shared by everything that scores rows."""
     way_out = "give --gradient-checkpointing true, lower --max-completion-length or --max-seq-length, or take a smaller --model"
-    return Relief("scoring rows", tokens, way_out, listener)
+    return Relief("scoring rows", tokens, way_out, recorder)
 
 
 def _inner_step(

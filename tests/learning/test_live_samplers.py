@@ -14,8 +14,8 @@ from selfplay.game.players import Completion, Request, Sampling
 from selfplay.learning.policy import Choice, Policy, PolicyError
 from selfplay.learning.policy.relief import Relief
 from selfplay.learning.policy.turns import chunks
-from selfplay.run.recorders import Memory
 from tests.learning.conftest import build_model, make_policy, request, stir, trainer
+from tests.memory import Memory
 
 LIVE = ("own", "generate")
 PROMPTS = [tuple(5 + (i * 13 + j * 7) % 280 for j in range(4 + 3 * (i % 7))) for i in range(16)]

@@ -24,7 +24,7 @@ from selfplay.learning.update import clipped_update
 from selfplay.match.ledger import from_json, to_json
 from selfplay.match.record import Match
 from selfplay.match.score import score
-from selfplay.run.recorders import Memory
+from tests.memory import Memory
 
 SMALL = {
     "stages": "5",

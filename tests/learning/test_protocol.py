@@ -23,9 +23,9 @@ from selfplay.learning.policy.protocol import Sampler, Trainer
 from selfplay.learning.ranks import Ranks
 from selfplay.learning.samples import Sample, Span
 from selfplay.learning.update import clipped_update
-from selfplay.run.recorders import Memory
 from tests.learning.bigram import bigram_policy
 from tests.learning.conftest import build_model, make_policy, request, rows, stir
+from tests.memory import Memory
 
 LEARNING = Path(loop.__file__).parent
 ROWS, OTHERS = rows((5, 9, 17, 30, 11)), rows((8, 4, 40))

@@ -14,7 +14,7 @@ from selfplay.game.problems import Problem
 from selfplay.game.prompts import Prompts
 from selfplay.game.rollout import Seat, converse
 from selfplay.learning.policy import Choice, Policy
-from selfplay.learning.policy.row import Row
+from selfplay.learning.policy.turns import Row
 from tests.learning.conftest import build_model, make_policy, request, stir
 from tests.learning.test_chat import KEEPING, THINKING, with_template
 from tests.learning.test_live_samplers import PROMPTS, requests

@@ -19,8 +19,8 @@ from selfplay.learning import setup
 from selfplay.learning.policy import Choice, Policy, PolicyError, open_policy
 from selfplay.learning.policy.hf import load_model, pick_device
 from selfplay.run.adapters import AdapterError, Base, write_base
-from selfplay.run.recorders import Memory
 from tests.learning.conftest import build_model, make_policy
+from tests.memory import Memory
 
 
 def weaker(hello: object, jail: bool = True) -> Tier:

@@ -23,8 +23,8 @@ from selfplay.game.rollout import Seat, converse
 from selfplay.game.stages import get_stage
 from selfplay.learning.policy.chat import TemplateChat
 from selfplay.learning.policy.errors import PolicyError
-from selfplay.learning.policy.row import Row
 from selfplay.learning.policy.template import MARKS, Template, Thinking, read_template
+from selfplay.learning.policy.turns import Row
 from tests.learning.templates import FAMILIES, OURS, end_ids, made, source
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "chat-templates.md"

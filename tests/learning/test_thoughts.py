@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from selfplay.learning.thoughts import may_think
+from selfplay.learning.choice import may_think
 
 KNOWS, KNOWS_NOT = "{{ content.split('</think>')[-1] }}", "{{ content }}"
 

@@ -20,8 +20,8 @@ from selfplay.learning.policy.protocol import Rows
 from selfplay.learning.ranks import Ranks
 from selfplay.learning.samples import Sample, Span, micro_batches
 from selfplay.learning.update import clipped_update, k3, surrogate, update_relief
-from selfplay.run.recorders import Memory
 from tests.learning.conftest import build_model, make_policy, request, rows, stir, trainer
+from tests.memory import Memory
 
 SETTINGS = Config()
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from selfplay.run.checkpoints import About
-from selfplay.run.recorders import Memory, Recorder, Recorders
+from selfplay.run.recorders import Recorder, Recorders
+from tests.memory import Memory
 
 
 class Nothing:

@@ -16,7 +16,6 @@ logprobs.py   log-probabilities of given tokens from hidden states
 qwen2.py      merged weights and forward pass of small Qwen2 models on a CPU
 decoder.py    the sampler on top of it, with a cache of prefixes
 turns.py      turns in the making, and what samplers over a live model share
-row.py        a turn in the making
 stepwise.py   the sampler for every other transformers model: a loop of our own
 cache.py      the keys and values that it keeps between turns
 attention.py  how a transformers model attends: shared prefixes once
@@ -30,15 +29,14 @@ Neither transformers nor PEFT is imported before a policy is opened.
 from selfplay.learning.policy.errors import PolicyError
 from selfplay.learning.policy.opening import check_kind, open_policy
 from selfplay.learning.policy.player import Policy
-from selfplay.learning.policy.relief import NOBODY, Listener, Relief
+from selfplay.learning.policy.relief import SILENT, Relief
 from selfplay.learning.policy.settings import EMBEDDED, Choice
 from selfplay.learning.policy.template import Thinking, names_thoughts
 
 __all__ = [
     "EMBEDDED",
-    "NOBODY",
+    "SILENT",
     "Choice",
-    "Listener",
     "Policy",
     "PolicyError",
     "Relief",

@@ -7,15 +7,18 @@ that role, and far from those of the base and of the other role. Afterwards both
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
+
 import torch
-from torch import Tensor
 
 from selfplay.game.episode import ROLES, Role, TurnKey
-from selfplay.game.players import Completion, Request, Sampling
+from selfplay.game.players import Request, Sampling
 from selfplay.learning.policy.errors import PolicyError
 from selfplay.learning.policy.player import Policy
-from selfplay.learning.policy.protocol import Rows, Snapshot
+from selfplay.learning.policy.protocol import Snapshot, Trainer
 from selfplay.learning.policy.trainer import PeftTrainer
+from selfplay.learning.samples import Sample, Span, micro_batches
 
 NOISE = 0.1  # of B: an adapter then changes its layer by about as much as is there
 TURNS, TOKENS = 4, 8
@@ -24,23 +27,22 @@ APART = 4  # how many times nearer to its own role than to any other a turn must
 
 def check_adapters(policy: Policy, trainer: PeftTrainer) -> None:
     """Raises PolicyError where an adapter is ignored or mistaken by sampler or trainer."""
-    kept: dict[Role, Snapshot] = {role: trainer.snapshot(role) for role in ROLES}
+    before: dict[Role, Snapshot] = {role: trainer.snapshot(role) for role in ROLES}
     try:
-        noisy: dict[Role, Snapshot] = {role: _noisy(kept[role], seed) for seed, role in enumerate(ROLES)}
-        trainer.adapters.put(noisy)
+        trainer.adapters.put({role: _noisy(before[role], seed) for seed, role in enumerate(ROLES)})
         _all_changed(policy)
         for role in ROLES:
             _check(policy, role)
     finally:
-        trainer.adapters.put(kept)
+        trainer.adapters.put(before)
         _all_changed(policy)
 
 
 def _noisy(weights: Snapshot, seed: int) -> Snapshot:
     generator = torch.Generator().manual_seed(seed)
     return {
-        name: (torch.randn(own.shape, generator=generator) * NOISE).to(own) if "lora_B" in name else own
-        for name, own in weights.items()
+        name: (torch.randn(each.shape, generator=generator) * NOISE).to(each) if "lora_B" in name else each
+        for name, each in weights.items()
     }
 
 
@@ -52,32 +54,27 @@ def _all_changed(policy: Policy) -> None:
 
 def _check(policy: Policy, role: Role) -> None:
     prompt = policy.chat.first("Write a function.")
-    asked = [Request(TurnKey(0, "heard", role, branch, 1), prompt) for branch in range(TURNS)]
-    done = policy.complete(asked, Sampling(1.0, TOKENS))
-    said = torch.tensor([logprob for each in done for logprob in each.logprobs])
-    if not len(said):
+    requests = [Request(TurnKey(0, "heard", role, branch, 1), prompt) for branch in range(TURNS)]
+    turns = policy.complete(requests, Sampling(1.0, TOKENS))
+    samples = [
+        Sample(prompt + turn.ids, (Span(len(prompt), len(prompt) + len(turn.ids), 0.0, turn.logprobs),))
+        for turn in turns
+    ]
+    if not any(turn.ids for turn in turns):
         return  # the model's context has no room for a turn; the game will say so
-    gaps = {each: _gap(policy, each, prompt, done, said) for each in (*ROLES, None)}
-    own = gaps.pop(role)
+    gaps = {each: _gap(policy.trainer, each, samples) for each in (*ROLES, None)}
+    to_itself = gaps.pop(role)
     least = min(gaps.values())
-    if not (APART * own < least and least > policy.trainer.bounds.logprob_gap):
+    if not (APART * to_itself < least and least > policy.trainer.bounds.logprob_gap):
         far = ", ".join(f"{other or 'the base'} {gap:.1e}" for other, gap in gaps.items())
         raise PolicyError(
-            f"with noise in both adapters the sampler's {role} differs by {own:.1e} nats a token from the trainer's, and from "
-            f"the other's by: {far}. It should be near the first and far from the rest: an adapter is ignored, or taken for "
-            "another. Give --backend transformers, or another --sampler"
+            f"with noise in both adapters the sampler's {role} differs by {to_itself:.1e} nats a token from the trainer's, and "
+            f"from the other's by: {far}. It should be near the first and far from the rest: an adapter is ignored, or taken "
+            "for another. Give --backend transformers, or another --sampler"
         )
 
 
-def _gap(policy: Policy, role: Role | None, prompt: tuple[int, ...], done: list[Completion], said: Tensor) -> float:
+def _gap(trainer: Trainer, role: Role | None, samples: Sequence[Sample]) -> float:
     """Mean difference in nats of what the sampler said of its tokens and what the trainer says of them as `role`."""
-    width = len(prompt) + max(len(each.ids) for each in done)
-    ids = torch.zeros(len(done), width, dtype=torch.long)
-    mask, where = torch.zeros_like(ids), torch.zeros(len(done), width, dtype=torch.bool)
-    for i, each in enumerate(done):
-        row = prompt + each.ids
-        ids[i, : len(row)] = torch.tensor(row)
-        mask[i, : len(row)] = 1
-        where[i, len(prompt) : len(row)] = True
-    rows = Rows(*(each.to(policy.trainer.device) for each in (ids, mask, where)))
-    return float((policy.trainer.logprobs(role, rows, 1.0)[0].cpu() - said).abs().mean())
+    [batch] = micro_batches(samples, sys.maxsize, trainer.device)
+    return float((trainer.logprobs(role, batch, 1.0)[0] - batch.sampled_K).abs().mean())

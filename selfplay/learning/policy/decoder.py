@@ -22,9 +22,8 @@ from selfplay.game.episode import Role
 from selfplay.game.players import Completion, Request, Sampling, role_by_role
 from selfplay.learning.policy.cache import common_prefix
 from selfplay.learning.policy.qwen2 import Weights, extend
-from selfplay.learning.policy.row import Row
 from selfplay.learning.policy.settings import Choice
-from selfplay.learning.policy.turns import chunks, draw_next, turn_rows
+from selfplay.learning.policy.turns import Row, chunks, draw_next, turn_rows
 
 Ids = tuple[int, ...]
 

@@ -18,8 +18,7 @@ from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList
 
 from selfplay.learning.policy.adapters import Adapters
 from selfplay.learning.policy.draw import check_finite, drawn, uniforms
-from selfplay.learning.policy.row import Row
-from selfplay.learning.policy.turns import LiveSampler, left_padded
+from selfplay.learning.policy.turns import LiveSampler, Row, left_padded
 
 
 class GenerateSampler(LiveSampler):

@@ -15,8 +15,9 @@ from selfplay import plugins
 from selfplay.learning.policy.errors import PolicyError
 from selfplay.learning.policy.player import Policy
 from selfplay.learning.policy.protocol import Sampler, Trainer
-from selfplay.learning.policy.relief import NOBODY, Listener
+from selfplay.learning.policy.relief import SILENT
 from selfplay.learning.policy.settings import Choice
+from selfplay.run.recorders import Recorder
 
 if TYPE_CHECKING:
     from selfplay.learning.policy.trainer import PeftTrainer
@@ -27,11 +28,11 @@ def open_policy(
     choice: Choice | None = None,
     seed: int = 0,
     device: str = "auto",
-    listener: Listener = NOBODY,
+    recorder: Recorder = SILENT,
 ) -> Policy:
     """A policy over the model in a folder or on the hub, its adapters fresh. Raises PolicyError.
 
-    `seed` makes the adapters and keys every sampled token. `listener` is told what happens on the way.
+    `seed` makes the adapters and keys every sampled token. `recorder` is told what happens on the way.
     """
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # its threads and the sandbox's children do not mix
     choice = choice or Choice()
@@ -46,7 +47,7 @@ def open_policy(
     tokenizer = hf.load_tokenizer(source)  # small, so what is wrong with it is said before the model is loaded
     read_template(tokenizer, choice.thinking)
     trainer = open_trainer(source, choice, seed, device)
-    policy = join(trainer, tokenizer, choice, seed, listener)
+    policy = join(trainer, tokenizer, choice, seed, recorder)
     if isinstance(trainer, PeftTrainer):
         check_adapters(policy, trainer)
     return policy
@@ -75,7 +76,7 @@ def open_trainer(source: str | Path, choice: Choice | None = None, seed: int = 0
     return PeftTrainer(model, choice, seed, hf.base(source))
 
 
-def open_sampler(trainer: PeftTrainer, ends: frozenset[int], seed: int = 0, listener: Listener = NOBODY) -> Sampler:
+def open_sampler(trainer: PeftTrainer, ends: frozenset[int], seed: int = 0, recorder: Recorder = SILENT) -> Sampler:
     """A sampler over the trainer's adapters. All of them sample the same keyed tokens. `ends`: ids that end a turn.
 
     Raises PolicyError where the decoder for small models is asked for and does not apply.
@@ -85,7 +86,7 @@ def open_sampler(trainer: PeftTrainer, ends: frozenset[int], seed: int = 0, list
     if wanted == "auto" or plugins.is_reference(wanted):  # your own may be made of ours
         wanted = "small" if trainer.small else trainer.sampler
         why = "a small Qwen2 model in fp32 on a CPU" if trainer.small else "what suits the backend"
-    listener.about(sampler=f"{wanted}: {why}")
+    recorder.about(sampler=f"{wanted}: {why}")
     if wanted == "small":
         from selfplay.learning.policy.decoder import DecoderSampler
 
@@ -99,10 +100,10 @@ def open_sampler(trainer: PeftTrainer, ends: frozenset[int], seed: int = 0, list
         from selfplay.learning.policy.stepwise import StepwiseSampler as Live
     else:
         from selfplay.learning.policy.generate import GenerateSampler as Live
-    return Live(trainer.adapters, ends, seed, trainer.choice, trainer.ready_to_play, listener)
+    return Live(trainer.adapters, ends, seed, trainer.choice, trainer.ready_to_play, recorder)
 
 
-def join(trainer: Trainer, tokenizer: Any, choice: Choice, seed: int = 0, listener: Listener = NOBODY) -> Policy:
+def join(trainer: Trainer, tokenizer: Any, choice: Choice, seed: int = 0, recorder: Recorder = SILENT) -> Policy:
     """A trainer with the chat of its model's tokenizer and the sampler that fits it, or that a reference makes of the trainer,
     the ids that end a turn, and the seed."""
     from selfplay.learning.policy.chat import TemplateChat
@@ -110,14 +111,14 @@ def join(trainer: Trainer, tokenizer: Any, choice: Choice, seed: int = 0, listen
 
     chat = TemplateChat(tokenizer, getattr(trainer, "end_ids", ()), choice.thinking)
     if plugins.is_reference(choice.sampler):
-        listener.about(sampler=choice.sampler)
+        recorder.about(sampler=choice.sampler)
         return Policy(trainer, _made(choice.sampler, Sampler, trainer, chat.end_ids, seed), chat)
     if not isinstance(trainer, PeftTrainer):
         raise PolicyError(
             f"sampler is {choice.sampler}, which plays with a PeftTrainer; {choice.backend} made "
             f"{plugins.name_of(trainer)}: give a --sampler of your own too, module:name"
         )
-    return Policy(trainer, open_sampler(trainer, chat.end_ids, seed, listener), chat)
+    return Policy(trainer, open_sampler(trainer, chat.end_ids, seed, recorder), chat)
 
 
 def _made(reference: str, kind: type, *arguments: Any) -> Any:

@@ -9,28 +9,15 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from typing import TypeVar
 
 import torch
 
 from selfplay.learning.policy.errors import PolicyError
+from selfplay.run.recorders import Recorder
 
 T = TypeVar("T")
-
-
-class Listener(Protocol):
-    """Who is told what happens: `say` for whoever watches, `about` for the record too."""
-
-    def say(self, text: str) -> None: ...
-    def about(self, **facts: Any) -> None: ...
-
-
-class _Nobody:
-    def say(self, text: str) -> None: ...
-    def about(self, **facts: Any) -> None: ...
-
-
-NOBODY: Listener = _Nobody()
+SILENT = Recorder()
 
 
 class Relief:
@@ -44,11 +31,11 @@ class Relief:
         what: str,
         size: int,
         way_out: str,
-        listener: Listener = NOBODY,
+        recorder: Recorder = SILENT,
         spare: Callable[[], bool] = lambda: False,
     ) -> None:
         self.size, self._spare = size, spare
-        self._what, self._way_out, self._listener = what, way_out, listener
+        self._what, self._way_out, self._recorder = what, way_out, recorder
 
     def run(self, attempt: Callable[[int], T], most: int = sys.maxsize) -> T:
         """`attempt(size)`, at half the size after each time that memory runs out. Raises PolicyError at a size of one.
@@ -69,7 +56,7 @@ class Relief:
                     f"memory ran out while {self._what}, with as little as can be at once ({trouble}); {self._way_out}"
                 )
             self.size = max(1, size // 2)
-            self._listener.say(f"memory ran out while {self._what}: going on with {self.size} at once")
+            self._recorder.say(f"memory ran out while {self._what}: going on with {self.size} at once")
 
 
 def free() -> None:

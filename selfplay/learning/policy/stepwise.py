@@ -34,8 +34,7 @@ from selfplay.learning.policy.cache import (
     join,
     layers_of,
 )
-from selfplay.learning.policy.row import Row
-from selfplay.learning.policy.turns import LiveSampler, chunks, draw_next, left_padded
+from selfplay.learning.policy.turns import LiveSampler, Row, chunks, draw_next, left_padded
 
 STEM = 32  # tokens that prompts must share to be worth a pass of their own
 Fed = tuple[DynamicCache, Tensor, Tensor]  # cache, attention mask [B, T] and next logits [B, V]

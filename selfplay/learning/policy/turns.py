@@ -1,5 +1,8 @@
 """Turns in the making: which row of a batch they are, what they may still get, and how rows are put into batches.
 
+Where thoughts have tokens of their own, what a row may still get depends on what it has said: whether a thought is open is
+followed token by token, by the marks' ids. A thought that a turn opens after it began to speak is part of what it says.
+
 What the samplers over a live model have in common (stepwise.py, generate.py): they play one role at a time, rows are sorted
 by the length of their prompts so that little of a batch is padding, and a batch that runs out of memory is played again with
 half the rows.
@@ -9,6 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -16,14 +20,88 @@ import torch
 from torch import Tensor
 
 from selfplay.game.episode import Role
-from selfplay.game.players import Completion, Request, Sampling, role_by_role
+from selfplay.game.players import Completion, Marks, Request, Sampling, role_by_role
 from selfplay.learning.policy.adapters import Adapters
 from selfplay.learning.policy.draw import pick, turn_seed, uniforms
-from selfplay.learning.policy.relief import NOBODY, Listener, Relief
-from selfplay.learning.policy.row import Row
+from selfplay.learning.policy.relief import SILENT, Relief
 from selfplay.learning.policy.settings import Choice
+from selfplay.run.recorders import Recorder
 
 WAY_OUT = "lower --max-completion-length or --max-seq-length, or choose a smaller --model"
+
+
+@dataclass(slots=True)
+class Row:
+    """One turn. `index`: of its request; `seed` keys its tokens; `room`: how many tokens the model's context leaves it.
+
+    `limit`: how many tokens it may get, by what it has said so far. It grows where a thought opens or ends.
+    """
+
+    index: int
+    prompt: tuple[int, ...]
+    seed: int
+    sampling: Sampling
+    room: int
+    ids: list[int] = field(init=False)
+    logprobs: list[float] = field(init=False)
+    ended: bool = field(init=False)
+    limit: int = field(init=False)
+    _marks: Marks | None = field(init=False)  # None where no thought can open or end any more
+    _open: bool = field(init=False)  # whether a thought is
+
+    def __post_init__(self) -> None:
+        self.restart()
+
+    def restart(self) -> None:
+        """As it was before its first token."""
+        self.ids, self.logprobs, self.ended = [], [], False
+        self._marks = self.sampling.marks if self.sampling.thinks else None
+        self._open = self._marks is not None and self._marks.opened
+        self._allow(self.sampling.thinking_tokens if self._open else self.sampling.max_tokens)
+
+    @property
+    def most(self) -> int:
+        """How many tokens it may get at most, whatever it says."""
+        return min(self.sampling.most, self.room)
+
+    @property
+    def done(self) -> bool:
+        """Whether it gets no further token."""
+        return self.ended or len(self.ids) >= self.limit
+
+    @property
+    def fed(self) -> tuple[int, ...]:
+        """The ids whose keys and values are known: all but the last."""
+        return self.prompt + tuple(self.ids[:-1])
+
+    @property
+    def completion(self) -> Completion:
+        """What it came to; truncated where its end was not drawn."""
+        return Completion(tuple(self.ids), tuple(self.logprobs), truncated=not self.ended)
+
+    def add(self, token: int, logprob: float, ends: frozenset[int]) -> None:
+        """Its next token, which ends it where it is one of `ends`."""
+        self.ids.append(token)
+        self.logprobs.append(logprob)
+        self.ended = token in ends
+        if self._marks is not None:
+            self._follow(self._marks)
+
+    def _follow(self, marks: Marks) -> None:
+        """Whether a thought opens or ends with the newest token."""
+        said = len(self.ids)
+        if self._open:
+            if tuple(self.ids[-len(marks.closing) :]) == marks.closing:
+                self._marks = None
+                self._allow(said + self.sampling.max_tokens)
+        elif tuple(self.ids) in marks.openings:
+            self._open = True
+            self._allow(self.sampling.thinking_tokens)
+        elif said >= max(map(len, marks.openings), default=0):
+            self._marks = None
+
+    def _allow(self, tokens: int) -> None:
+        self.limit = min(tokens, self.room)
 
 
 class LiveSampler(ABC):
@@ -36,11 +114,11 @@ class LiveSampler(ABC):
         seed: int,
         choice: Choice | None = None,
         ready: Callable[[], Any] | None = None,
-        listener: Listener = NOBODY,
+        recorder: Recorder = SILENT,
     ) -> None:
         self._adapters, self._ends, self._seed = adapters, ends, seed
         self._choice = choice or Choice()
-        self._rows = Relief("sampling", self._choice.rows, WAY_OUT, listener, self._spare)
+        self._rows = Relief("sampling", self._choice.rows, WAY_OUT, recorder, self._spare)
         self._ready = ready or adapters.model.eval  # a trainer with checkpointing leaves it in training mode
 
     def complete(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:

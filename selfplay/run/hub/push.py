@@ -5,6 +5,9 @@ An adapter names its base in adapter_config.json. The embedded player lies on th
 the repository, and the adapters name that; any other base must have a name on the hub. A repository that holds something else,
 or that everybody can read although nobody asked for that, is left alone. Left out: records, whose texts are many and somebody's
 to look through first; checkpoints' optimizers; deleting what an earlier push had and this one has not.
+
+`Pushing` does it at the end of a run, `--push-to-hub user/name`. There a push that fails is said, with the command that repeats
+it, and stops nothing.
 """
 
 from __future__ import annotations
@@ -14,11 +17,13 @@ import shlex
 import shutil
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from selfplay.errors import BadInput
+from selfplay.config import Config
+from selfplay.errors import BadInput, SelfplayError
 from selfplay.game.episode import ROLES
 from selfplay.printing import printable
 from selfplay.run.adapters import TrainedAdapters, find_adapters
@@ -26,6 +31,7 @@ from selfplay.run.folder import ADAPTER, BASE, CONFIG, WEIGHTS
 from selfplay.run.hub.card import CURVES, TAG, Subject, card, curves
 from selfplay.run.hub.client import HubError, asking, check_repository, client, is_name
 from selfplay.run.reading import RunRecord, read_run
+from selfplay.run.recorders import Recorder, Savable
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -89,11 +95,6 @@ def check(repo: str, api: HfApi | None = None) -> None:
         raise HubError("there is no token for the hub: log in with `hf auth login`, or set HF_TOKEN")
 
 
-def again(run: Path, repo: str) -> str:
-    """The command that pushes this run."""
-    return shlex.join(["python", "-m", "selfplay.hub", "push", str(run), repo])
-
-
 def pack(record: RunRecord, repo: str, into: Path, base: str | None, dataset: str | None) -> Subject:
     """Fills the empty folder `into`, but for the card; asks no network. Raises BadInput."""
     adapters = find_adapters(record.path)
@@ -152,3 +153,32 @@ def _open(api: HfApi, repo: str, public: bool) -> None:
         raise HubError(f"{repo} holds something else ({', '.join(sorted(files)[:3])}); give another name")
     if not info.private and not public:
         raise HubError(f"{repo} can be read by everybody; give --public to push there all the same, or another name")
+
+
+class Pushing(Recorder):
+    """Pushes `config.output_dir`. `say`: where to say so. Raises HubError where nobody is logged in or the name is none."""
+
+    def __init__(self, config: Config, say: Callable[[str], None], api: HfApi | None = None) -> None:
+        from huggingface_hub.utils import disable_progress_bars
+
+        assert config.push_to_hub
+        self.repo, self.run = config.push_to_hub, Path(config.output_dir)
+        self._say, self._api, self._saved = say, api, False
+        check(self.repo, api)
+        disable_progress_bars()  # they would be drawn into the run's own lines
+
+    def save(self, policy: Savable) -> None:
+        self._saved = True
+
+    def close(self) -> None:
+        """Pushes what the run saved."""
+        if not self._saved:
+            return
+        self._saved = False
+        self._say(f"pushing to {self.repo}; Ctrl-C leaves it")
+        try:
+            self._say(str(push(self.run, self.repo, api=self._api)))
+        except Exception as error:  # noqa: BLE001 -- a stranger's library and network: no run ends for them
+            why = error if isinstance(error, SelfplayError) else f"{self.repo} was not pushed: {type(error).__name__}"
+            command = shlex.join(["python", "-m", "selfplay.hub", "push", str(self.run), self.repo])
+            self._say(f"{why}. To push later: {command}")

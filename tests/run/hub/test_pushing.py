@@ -10,7 +10,7 @@ from huggingface_hub import HfApi
 
 from selfplay.config import Config
 from selfplay.run.hub.client import HubError
-from selfplay.run.hub.pushing import Pushing
+from selfplay.run.hub.push import Pushing
 
 
 class Nothing:
