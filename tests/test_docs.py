@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 import torch
 
+from docs import glossary
 from selfplay.box.local import LocalBox
 from selfplay.cases.case import Case, Verdict
 from selfplay.config import CARDS, Config
@@ -45,7 +46,6 @@ from selfplay.match.record import KILLS, Match, Row
 from selfplay.match.score import program_outcome, score, suite_outcomes
 from selfplay.mutation import operators
 from selfplay.mutation.cache import MutantCache
-from selfplay.run import glossary
 from selfplay.run.report.tallies import REASONS
 from tests.scripted import ScriptedPlayer
 

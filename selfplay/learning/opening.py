@@ -100,7 +100,8 @@ def source_of(name: str, say: Say = lambda text: None) -> Source:
 
 def default_player() -> str:
     """The newest run under runs/ that holds adapters; the embedded player where there is none."""
-    held = [path for path in RUNS.glob("*") if (path / CONFIG).is_file() and _holds_adapters(path)]
+    made = (path for path in RUNS.glob("*") if (path / CONFIG).is_file())
+    held = [path for path in made if checkpoints.listed(path) or (path / ADAPTERS).is_dir()]
     return str(max(held, key=lambda path: (path / CONFIG).stat().st_mtime)) if held else EMBEDDED
 
 
@@ -111,10 +112,6 @@ def moments(run: Path) -> list[tuple[str, Source]]:
         raise BadInput(f"{run} holds no checkpoint that ends a stage; cross-play needs a run with checkpoints")
     sources = [(f"stage {each.about.stage}", source_of(f"{run}@{each.step}")) for each in held]
     return [("start", Source(f"{run}, untrained", None, sources[0][1].settings)), *sources]
-
-
-def _holds_adapters(run: Path) -> bool:
-    return bool(checkpoints.listed(run)) or (run / ADAPTERS).is_dir()
 
 
 def _settings(found: TrainedAdapters) -> dict[str, object]:

@@ -106,7 +106,8 @@ def _cost(rows: list[Sample], share: bool) -> int:
 def _pad(rows: list[Sample], device: torch.device) -> Batch:
     width = max(row.needed for row in rows)
     for row in rows:
-        _check_spans(row)
+        for span in row.spans:
+            _check_span(span, row)
     ids = torch.zeros(len(rows), width, dtype=torch.long)
     mask = torch.zeros(len(rows), width, dtype=torch.long)
     where = torch.zeros(len(rows), width, dtype=torch.bool)
@@ -122,11 +123,6 @@ def _pad(rows: list[Sample], device: torch.device) -> Batch:
                 known[i, span.start : span.end] = True
                 sampled[i, span.start : span.end] = torch.tensor(span.logprobs)
     return Batch(*(t.to(device) for t in (ids, mask, where, advantage[where], known[where], sampled[known])))
-
-
-def _check_spans(row: Sample) -> None:
-    for span in row.spans:
-        _check_span(span, row)
 
 
 def _check_span(span: Span, row: Sample) -> None:

@@ -1,7 +1,7 @@
 """Alarms: what a run's records say that somebody should look at, in plain words, with what to do.
 
     watch = Watch(facts); watch.step(metrics)      the alarms that this step raises
-    raised(steps)                                  those of a whole run, for its report
+    watch.raised                                   those so far, for a report
 
 A rule is a pure function of the steps so far, the last one included; it returns what it found, or nothing. An alarm sounds when
 its condition begins, and again only after it has ended in between. Thresholds are wide: none is reached in a run of
@@ -238,14 +238,6 @@ class Alarms(Recorder):
     def _sound(self, alarms: Sequence[Alarm]) -> None:
         for alarm in alarms:
             self._say(str(alarm))
-
-
-def raised(steps: Iterable[Metrics], facts: Facts | None = None) -> list[Alarm]:
-    """The alarms of these steps, in order."""
-    watch = Watch(dict(facts or {}))
-    for step in steps:
-        watch.step(step)
-    return watch.raised
 
 
 def empty_turns(records: Sequence[Mapping[str, Any]]) -> list[Alarm]:

@@ -176,7 +176,10 @@ def check_free(path: Path) -> None:
         raise RunFolderError(f"output_dir {path}: {trouble}; give another --output-dir")
     held = next((name for name in (CONFIG, *RECORDS, checkpoints.FOLDER, ADAPTERS) if (path / name).exists()), None)
     if held:
-        raise _taken(path, held)
+        raise RunFolderError(
+            f"{path} holds another run ({held}); give another folder with --output-dir, go on with this run by "
+            f"--resume {path}, or remove it"
+        )
 
 
 def nearest_folder(path: Path) -> Path:
@@ -206,8 +209,10 @@ def append_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
     try:
         with open(path, "ab", buffering=0) as file:
             start = file.seek(0, os.SEEK_END)
+            view = memoryview(data)
             try:
-                _write(file.fileno(), data)
+                while view:  # a write may take less than it was given, on a nearly full disk for instance
+                    view = view[os.write(file.fileno(), view) :]
             except BaseException:  # an interrupt too would leave half a record
                 os.ftruncate(file.fileno(), start)
                 raise
@@ -240,13 +245,6 @@ def versions() -> dict[str, str]:
     return found
 
 
-def _write(descriptor: int, data: bytes) -> None:
-    """All of it: a write may take less than it was given, on a nearly full disk for instance."""
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]
-
-
 def _finite(value: Any) -> Any:
     """JSON has no NaN and no infinity: null."""
     if isinstance(value, float):
@@ -254,13 +252,6 @@ def _finite(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(name): _finite(each) for name, each in value.items()}
     return [_finite(each) for each in value] if isinstance(value, list | tuple) else value
-
-
-def _taken(path: Path, held: str) -> RunFolderError:
-    return RunFolderError(
-        f"{path} holds another run ({held}); give another folder with --output-dir, go on with this run by --resume {path}, "
-        "or remove it"
-    )
 
 
 def _trouble(path: Path, error: Exception) -> RunFolderError:

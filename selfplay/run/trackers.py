@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -50,12 +51,16 @@ class TensorBoard:
         self._writer.close()
 
 
-class Trackio:
-    """Hugging Face's tracker; its database lies where trackio keeps it."""
+class Online:
+    """Trackio, whose database lies where it keeps it, or Weights & Biases, whose files lie in the run's folder."""
 
-    def __init__(self, config: Config) -> None:
-        self._library = import_module("trackio")
-        self._library.init(project=PROJECT, name=run_name(config), config=asdict(config))
+    def __init__(self, library: str, config: Config) -> None:
+        self._library = import_module(library)
+        place = {"project": PROJECT, "name": run_name(config), "config": asdict(config)}
+        if library == "wandb":
+            settings = self._library.Settings(login_timeout=LOGIN_SECONDS, silent=True)
+            place |= {"dir": config.output_dir, "settings": settings}
+        self._library.init(**place)
 
     def log(self, values: Mapping[str, float], step: int) -> None:
         self._library.log(dict(values), step=step)
@@ -64,26 +69,10 @@ class Trackio:
         self._library.finish()
 
 
-class Wandb:
-    """Weights & Biases; its files lie in the run's folder."""
-
-    def __init__(self, config: Config) -> None:
-        library = import_module("wandb")
-        settings = library.Settings(login_timeout=LOGIN_SECONDS, silent=True)
-        place = {"dir": config.output_dir, "project": PROJECT, "name": run_name(config)}
-        self._run = library.init(**place, config=asdict(config), settings=settings)
-
-    def log(self, values: Mapping[str, float], step: int) -> None:
-        self._run.log(dict(values), step=step)
-
-    def end(self) -> None:
-        self._run.finish()
-
-
 TRACKERS: Mapping[str, Callable[[Config], Tracker]] = {
-    "trackio": Trackio,
+    "trackio": partial(Online, "trackio"),
     "tensorboard": TensorBoard,
-    "wandb": Wandb,
+    "wandb": partial(Online, "wandb"),
 }
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from docs.glossary import FIGURES, names
 from selfplay.box.local import LocalBox
 from selfplay.errors import BadInput
 from selfplay.evaluation.bugs import Bug, bug_columns, hunt
@@ -20,7 +21,6 @@ from selfplay.game.prompts import Prompts
 from selfplay.judging.judge import Judge
 from selfplay.match.entrant import Entrant
 from selfplay.mutation.cache import MutantCache
-from selfplay.run.glossary import FIGURES, names
 from tests.match.groups import BIG
 from tests.scripted import ScriptedPlayer
 

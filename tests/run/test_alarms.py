@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from selfplay.run.alarms import RULES, Alarms, Watch, empty_turns, raised
+from selfplay.run.alarms import RULES, Alarm, Alarms, Watch, empty_turns
 
 RECORDED = Path(__file__).parent / "default_run.jsonl"
 GOOD: dict[str, Any] = {
@@ -32,6 +33,13 @@ GOOD: dict[str, Any] = {
 
 def run_of(*steps: dict[str, Any]) -> list[dict[str, Any]]:
     return [GOOD | {"step": number} | step for number, step in enumerate(steps)]
+
+
+def raised(steps: Iterable[dict[str, Any]], facts: dict[str, Any] | None = None) -> list[Alarm]:
+    watch = Watch(facts or {})
+    for step in steps:
+        watch.step(step)
+    return watch.raised
 
 
 def names(*steps: dict[str, Any], **facts: Any) -> list[str]:

@@ -47,7 +47,7 @@ class Adapters:
         self._all = dict(self.model.named_parameters())  # listed once: roles change at every micro-batch
         self.active: Role | None = None
         self._based = False
-        self._rest()
+        self._ask_gradients(None)
 
     @contextmanager
     def role(self, role: Role) -> Iterator[None]:
@@ -66,7 +66,7 @@ class Adapters:
             yield
         finally:
             self.active = None
-            self._rest()
+            self._ask_gradients(None)
 
     @contextmanager
     def base(self) -> Iterator[None]:
@@ -139,15 +139,19 @@ class Adapters:
 
     def load(self, folder: Path, roles: Sequence[Role] = ROLES) -> None:
         """Reads what `save` wrote, in place. Raises PolicyError, with nothing changed, where a file does not fit."""
-        weights = {role: _read(folder / role, self._saved(role)) for role in roles}
+        weights: dict[Role, Snapshot] = {}
+        for role in roles:  # read and checked under the names that they are saved by
+            if not (folder / role / "adapter_model.safetensors").is_file():
+                raise PolicyError(
+                    f"{folder / role} holds no adapter (adapter_model.safetensors is missing); name another folder"
+                )
+            weights[role] = load_peft_weights(str(folder / role), device="cpu")
+            held = get_peft_model_state_dict(self.model, adapter_name=role, save_embedding_layers=False)
+            _check_fit(str(folder / role), weights[role], held)
         for role in roles:
             with torch.no_grad():
                 set_peft_model_state_dict(self.model, weights[role], adapter_name=role)
-        self._rest()
-
-    def _saved(self, role: Role) -> Snapshot:
-        """The role's weights under the names that they are saved by."""
-        return get_peft_model_state_dict(self.model, adapter_name=role, save_embedding_layers=False)
+        self._ask_gradients(None)
 
     def _may_enter(self, role: Role) -> None:
         if self.active is not None or self._based:
@@ -157,9 +161,6 @@ class Adapters:
             raise PolicyError(
                 f"adapters were switched outside adapters.role(): {asking[0]} and {len(asking) - 1} more are on"
             )
-
-    def _rest(self) -> None:
-        self._ask_gradients(None)
 
     def _ask_gradients(self, role: Role | None) -> None:
         for other in ROLES:
@@ -194,14 +195,6 @@ def _named(model: PeftModel, role: Role) -> dict[str, Parameter]:
     if not named:
         raise PolicyError(f"no layer of the model took the {role}'s adapter; check the LoRA targets")
     return named
-
-
-def _read(folder: Path, own: Snapshot) -> Snapshot:
-    if not (folder / "adapter_model.safetensors").is_file():
-        raise PolicyError(f"{folder} holds no adapter (adapter_model.safetensors is missing); name another folder")
-    weights = load_peft_weights(str(folder), device="cpu")
-    _check_fit(str(folder), weights, own)
-    return weights
 
 
 def _check_fit(what: str, weights: Snapshot, own: Mapping[str, torch.Tensor]) -> None:

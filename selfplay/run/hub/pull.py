@@ -52,10 +52,8 @@ def _answers(api: HfApi, repo: str, revision: str | None) -> bool:
 
     try:
         api.model_info(repo, revision=revision, timeout=PATIENCE)
-    except TransportError:
-        return False
-    except (OSError, HTTPError):  # what it says is the fetching's to tell
-        return True
+    except (OSError, HTTPError) as error:  # what the hub says is the fetching's to tell
+        return not isinstance(error, TransportError)
     return True
 
 

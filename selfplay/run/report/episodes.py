@@ -64,7 +64,7 @@ def embedded(value: Any) -> str:
 def entry(match: Match, number: int) -> dict[str, Any]:
     """What the list shows of a match and what filters ask."""
     counting = match.counting
-    failed = sum(_fails(match.on(row, counting)) for row in match.programs)
+    failed = sum(fails(match.on(row, counting)) for row in match.programs)
     return {
         "n": number,
         "step": match.step.index,
@@ -144,7 +144,8 @@ def _marks(row: Row) -> str:
     return "".join(MARKS[verdict] if verdict else " " for verdict in row)
 
 
-def _fails(verdicts: Sequence[str]) -> bool:
+def fails(verdicts: Sequence[str]) -> bool:
+    """Whether a program with these verdicts on what counts fails its problem."""
     return not KILLS.isdisjoint(verdicts) or "not_collected" in verdicts
 
 

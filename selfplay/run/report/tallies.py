@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from selfplay.match.record import KILLS, Match
-from selfplay.run.report.episodes import shown
+from selfplay.run.report.episodes import fails, shown
 
 MOST = 12  # lines of a table
 REASONS = {  # the glossary's, as sentences
@@ -55,7 +55,7 @@ class Tallies:
         for row in match.programs:
             verdicts = match.on(row, counting)
             self.played[problem] += 1
-            self.failed[problem] += not KILLS.isdisjoint(verdicts) or "not_collected" in verdicts
+            self.failed[problem] += fails(verdicts)
         self._kills(match)
         self.reasons.update(
             refusal.reason for suite in match.suites for turn in suite.turns for refusal in turn.refused

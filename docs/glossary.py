@@ -1,6 +1,6 @@
-"""What every metric means: a name, or several that belong together, and the formula. No torch.
+"""What every metric means: a name, or several that belong together, and the formula.
 
-`python -m selfplay.run.glossary` prints the tables that docs/glossary.md shows; a test holds that the page has them as they are
+`python docs/glossary.py` prints the tables that docs/glossary.md shows; a test holds that the page has them as they are
 here, and that every metric of a step and of an evaluation is among them. ROLE, STAGE, REASON and K stand for what varies.
 """
 
