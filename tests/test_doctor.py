@@ -76,10 +76,9 @@ def test_a_version_outside_the_bounds_is_noted(monkeypatch: pytest.MonkeyPatch) 
     assert works(checks.packages())
 
 
-def test_local_builds_and_odd_bounds_are_understood() -> None:
+def test_local_builds_and_bounds_with_holes_are_understood() -> None:
     assert fits("2.13.0+cpu", ">=2.8,<2.15") is True
     assert fits("4.4.1", ">=3.4.1,!=4.4.*,<5") is False
-    assert fits("1.0", "nonsense") is None
 
 
 def test_an_old_python_is_missing_something(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -118,14 +118,17 @@ def clipped_update(
         if not total.tokens:
             break
         gradient_D = ranks.reduce(trainer.take_gradient(role)).div_(total.tokens)
-        if skipped := not _finite(total, gradient_D):
+        skipped = not (all(map(math.isfinite, astuple(total))) and bool(gradient_D.isfinite().all()))
+        if skipped:
             break
         if iteration == 0:
             _check_gap(total, gap_limit(config, trainer.bounds))
         norm = policy.step(role, gradient_D, MAX_GRAD_NORM)
         steps.append(total)
-    peaks = _peaks([each for own in passes for each in own], ranks)
-    stats = _stats(steps, *peaks, norm)
+    done = [each for micro_batches in passes for each in micro_batches]
+    peaks = max([1.0, *(each.ratio_max for each in done)]), max([0.0, *(each.gap_max for each in done)])
+    ratio_max, gap_max = map(max, zip(*ranks.gather(peaks), strict=True))
+    stats = _stats(steps, ratio_max, gap_max, norm)
     return replace(stats, skipped=int(skipped), moved=_distance(before, trainer.snapshot(role)))
 
 
@@ -186,44 +189,36 @@ def _cut(anchor: _Anchor, sizes: list[int]) -> list[_Anchor]:
 def _accumulate(trainer: Trainer, role: Role, batch: Batch, anchor: _Anchor | None, config: Config) -> _Pass:
     """Adds a micro-batch's gradient of the summed loss to the trainer's. `anchor` None: the first inner step, which is
     held against itself."""
-    base_N = anchor.base_N if anchor else _base_logprobs(trainer, batch, config)
+    base_N = anchor.base_N if anchor else None
+    if config.beta and anchor is None:  # under the base, which never moves; it costs a forward pass
+        base_N = trainer.logprobs(None, batch, config.temperature)[0]
 
-    def terms(new_N: Tensor) -> _Terms:
+    def terms(new_N: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Of each scored token the loss, the ratio, whether the clip decided, and the KL to the base (zeros where unasked)."""
         # Detached, the new log-probabilities are the old ones: the ratio is 1 and its gradient that of the logarithm.
-        return _terms(new_N, anchor.old_N if anchor else new_N.detach(), base_N, batch, config)
+        ratio_N = (new_N - (anchor.old_N if anchor else new_N.detach())).exp()
+        loss_N, clipped_N = surrogate(ratio_N, batch.advantage_N, clip_bounds(config))
+        if base_N is None:
+            return loss_N, ratio_N, clipped_N, torch.zeros_like(new_N)
+        kl_N = k3(new_N, base_N)
+        return loss_N + config.beta * kl_N, ratio_N, clipped_N, kl_N
 
-    new_N, entropies_N = trainer.accumulate(role, batch, config.temperature, lambda new_N: terms(new_N).loss_N.sum())
-    parts = terms(new_N)  # once more without a graph: a few operations a token, and the loss stays a pure function
+    new_N, entropies_N = trainer.accumulate(role, batch, config.temperature, lambda new_N: terms(new_N)[0].sum())
+    # Once more without a graph: a few operations a token, and the loss stays a pure function.
+    loss_N, ratio_N, clipped_N, kl_N = terms(new_N)
     # Only the first inner step scores with the weights that sampled.
     gap_K = (new_N[batch.known_N] - batch.sampled_K).abs() if anchor is None else new_N[:0]
     tally = _Tally(
         tokens=len(new_N),
-        loss=float(parts.loss_N.sum()),
-        clipped=float(parts.clipped_N.sum()),
-        kl=0.0 if parts.kl_N is None else float(parts.kl_N.sum()),
+        loss=float(loss_N.sum()),
+        clipped=float(clipped_N.sum()),
+        kl=float(kl_N.sum()),
         entropy=float(entropies_N.sum()),
         gap=float(gap_K.sum()),
         gap_tokens=len(gap_K),
     )
     gap_max = float(gap_K.max()) if len(gap_K) else 0.0
-    return _Pass(tally, anchor or _Anchor(new_N, base_N), float(parts.ratio_N.max()), gap_max)
-
-
-@dataclass(frozen=True, slots=True)
-class _Terms:
-    """The loss of each scored token, and what it is made of."""
-
-    loss_N: Tensor
-    ratio_N: Tensor
-    clipped_N: Tensor
-    kl_N: Tensor | None
-
-
-def _terms(new_N: Tensor, old_N: Tensor, base_N: Tensor | None, batch: Batch, config: Config) -> _Terms:
-    ratio_N = (new_N - old_N).exp()
-    loss_N, clipped_N = surrogate(ratio_N, batch.advantage_N, clip_bounds(config))
-    kl_N = None if base_N is None else k3(new_N, base_N)
-    return _Terms(loss_N if kl_N is None else loss_N + config.beta * kl_N, ratio_N, clipped_N, kl_N)
+    return _Pass(tally, anchor or _Anchor(new_N, base_N), float(ratio_N.max()), gap_max)
 
 
 def surrogate(ratio_N: Tensor, advantage_N: Tensor, bounds: tuple[float, float]) -> tuple[Tensor, Tensor]:
@@ -238,26 +233,10 @@ def k3(new_N: Tensor, base_N: Tensor) -> Tensor:
     return difference.exp() - 1 - difference
 
 
-def _base_logprobs(trainer: Trainer, batch: Batch, config: Config) -> Tensor | None:
-    """Under the base, which never moves; None where no KL is asked for, since it costs a forward pass."""
-    return trainer.logprobs(None, batch, config.temperature)[0] if config.beta else None
-
-
 def _distance(before: Snapshot, after: Snapshot) -> float:
     """Between the weights as they were and as they are, all of them as one vector."""
     parts = [(weights - before[name]).double().square().sum() for name, weights in after.items()]
     return math.sqrt(float(torch.stack(parts).sum())) if parts else 0.0
-
-
-def _finite(total: _Tally, gradient_D: Tensor) -> bool:
-    return all(map(math.isfinite, astuple(total))) and bool(gradient_D.isfinite().all())
-
-
-def _peaks(passes: Sequence[_Pass], ranks: Ranks) -> tuple[float, float]:
-    """The largest ratio and the largest gap, over all inner steps and ranks."""
-    own = max([1.0, *(each.ratio_max for each in passes)]), max([0.0, *(each.gap_max for each in passes)])
-    ratios, gaps = zip(*ranks.gather(own), strict=True)
-    return max(ratios), max(gaps)
 
 
 def _check_gap(total: _Tally, bound: float) -> None:

@@ -77,7 +77,9 @@ def find_adapters(name: str | Path, say: Callable[[str], None] = lambda text: No
     (rank, alpha, targets, model), *others = [_settings(path / ADAPTER) for path in folders.values()]
     if any(other[:3] != (rank, alpha, targets) for other in others):
         raise AdapterError(f"the adapters in {folder} differ in rank, alpha or layers; begin on one of them")
-    bases: dict[Role, Base | None] = {role: _base(path / BASE) for role, path in folders.items()}
+    bases: dict[Role, Base | None] = {
+        role: Base(**_json(path / BASE)) if (path / BASE).is_file() else None for role, path in folders.items()
+    }
     return TrainedAdapters(folder, folders, rank, alpha, targets, model, bases)
 
 
@@ -146,23 +148,20 @@ def _folder(path: Path, say: Callable[[str], None]) -> Path:
 
 def _settings(path: Path) -> tuple[int, int, str | tuple[str, ...], str]:
     """Rank, alpha, layers, and the name of the base."""
-    told = _json(path)
-    odd = [f"{name} {told[name]}" for name, plain in _PLAIN.items() if told.get(name, plain) != plain]
+    settings = _json(path)
+    odd = [f"{name} {settings[name]}" for name, plain in _PLAIN.items() if settings.get(name, plain) != plain]
     if odd:
         raise AdapterError(f"{path}: {', '.join(odd)} is not what a run trains; begin on plain LoRA adapters")
     try:
-        layers = told["target_modules"]
+        layers = settings["target_modules"]
         layers = layers if isinstance(layers, str) else tuple(sorted(layers))
         layers = layers[0] if len(layers) == 1 else layers  # as a flag spells it
-        return int(told["r"]), int(told["lora_alpha"]), layers, str(told.get("base_model_name_or_path") or "")
+        base = str(settings.get("base_model_name_or_path") or "")
+        return int(settings["r"]), int(settings["lora_alpha"]), layers, base
     except (KeyError, TypeError, ValueError) as error:
         raise AdapterError(
             f"{path} does not say r, lora_alpha and target_modules ({error}); it is no LoRA adapter's"
         ) from error
-
-
-def _base(path: Path) -> Base | None:
-    return Base(**_json(path)) if path.is_file() else None
 
 
 def _json(path: Path) -> Any:

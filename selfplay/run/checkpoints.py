@@ -99,7 +99,8 @@ def write(run: Path, about: About, save: Callable[[Path], None]) -> Checkpoint:
     place = run / FOLDER / str(about.step)
     partial, old = place.with_name(f"{about.step}{_PARTIAL}"), place.with_name(f"{about.step}{_OLD}")
     place.parent.mkdir(exist_ok=True)  # not its parents: a run folder that was removed stays removed
-    _clear(place.parent)
+    for torn in place.parent.glob(f"*{_PARTIAL}"):  # what a kill left half written or half removed
+        shutil.rmtree(torn, ignore_errors=True)
     try:
         partial.mkdir()
         save(partial)
@@ -250,12 +251,6 @@ def _folders(run: Path) -> list[Path]:
 
 def _step(path: Path) -> int:
     return int(path.name.removesuffix(_OLD))
-
-
-def _clear(folder: Path) -> None:
-    """What a kill left half written or half removed."""
-    for path in folder.glob(f"*{_PARTIAL}"):
-        shutil.rmtree(path, ignore_errors=True)
 
 
 def _remove(path: Path) -> None:

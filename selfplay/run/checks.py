@@ -28,7 +28,6 @@ EMBEDDED_NEEDS = ("torch", "transformers", "peft", "tokenizers", "safetensors", 
 FREE_MIB = 200  # an embedded run writes some tens of MiB
 WEIGHTS = ("config.json", "model.safetensors", "tokenizer.json")
 _EXTRA = re.compile(r"extra\s*==\s*['\"]([\w.-]+)['\"]")
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +42,8 @@ class Finding:
 
 def findings(output_dir: Path) -> list[Finding]:
     """Everything, in the order of a table. Takes a second or two where torch is installed."""
+    if find_spec("packaging") is None:  # huggingface_hub and transformers need it too
+        return [Finding("packaging", "missing", "not installed", "python -m pip install packaging")]
     checks: tuple[Callable[[], Iterable[Finding]], ...] = (
         python,
         packages,
@@ -65,7 +66,7 @@ def works(found: Iterable[Finding]) -> bool:
 
 def python() -> list[Finding]:
     wanted, version = requires_python(), ".".join(map(str, sys.version_info[:3]))
-    if fits(version, wanted) is False:
+    if not fits(version, wanted):
         return [Finding("Python", "missing", version, f"use a Python {wanted}")]
     return [Finding("Python", "ok", f"{version} ({sys.executable})")]
 
@@ -86,7 +87,11 @@ def requirements() -> list[tuple[str, str, str]]:
         lines = list(project.get("dependencies", ()))
         for extra, wanted in project.get("optional-dependencies", {}).items():
             lines += [f'{line} ; extra == "{extra}"' for line in wanted]
-    return [own for own in map(_parsed, lines) if own[0] != DISTRIBUTION]  # an extra may name others of this package
+    from packaging.requirements import Requirement
+
+    needed = [(each, _EXTRA.search(str(each.marker))) for each in map(Requirement, lines)]
+    # An extra may name others of this package.
+    return [(n.name, str(n.specifier), extra[1] if extra else "") for n, extra in needed if n.name != DISTRIBUTION]
 
 
 def _project() -> dict[str, Any]:
@@ -95,24 +100,11 @@ def _project() -> dict[str, Any]:
     return tomllib.loads(path.read_text("utf-8")).get("project", {}) if path.is_file() else {}
 
 
-def _parsed(line: str) -> tuple[str, str, str]:
-    requirement, _, marker = line.partition(";")
-    name = _NAME.match(requirement.strip())
-    package = name[0] if name else requirement.strip()
-    extra = _EXTRA.search(marker)
-    return package, requirement.strip()[len(package) :].strip(" ()"), extra[1] if extra else ""
+def fits(version: str, bounds: str) -> bool:
+    """Whether a version lies within bounds."""
+    from packaging.specifiers import SpecifierSet
 
-
-def fits(version: str, bounds: str) -> bool | None:
-    """Whether a version lies within bounds; None where that cannot be told (no `packaging`)."""
-    try:
-        from packaging.specifiers import InvalidSpecifier, SpecifierSet
-    except ImportError:
-        return None
-    try:
-        return SpecifierSet(bounds).contains(version.partition("+")[0], prereleases=True)
-    except InvalidSpecifier:
-        return None
+    return SpecifierSet(bounds).contains(version.partition("+")[0], prereleases=True)
 
 
 def packages() -> list[Finding]:
@@ -142,7 +134,7 @@ def _package(package: str, bounds: str, version: str | None) -> Finding:
     if version is None:
         status: Status = "missing" if package in EMBEDDED_NEEDS else "note"
         return Finding(package, status, "not installed", install)
-    if fits(version, bounds) is False:
+    if not fits(version, bounds):
         return Finding(package, "note", f"{version}, outside {bounds}: not tested", install)
     return Finding(package, "ok", f"{version} {f'({bounds})' if bounds else ''}".strip())
 

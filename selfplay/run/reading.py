@@ -145,12 +145,9 @@ def groups_of_steps(run: Path) -> dict[int, int]:
     if not (run / METRICS).is_file():
         return {}
     steps = (record for _, record in Lines(run / METRICS) if record.get("kind") == "step")
-    found = ((step.get("step"), max(_groups(step.get(f"groups/{role}")) for role in ROLES)) for step in steps)
-    return {index: groups for index, groups in found if isinstance(index, int) and groups}
-
-
-def _groups(value: object) -> int:
-    return value if isinstance(value, int) else 0
+    counts = ((step.get("step"), [step.get(f"groups/{role}") for role in ROLES]) for step in steps)
+    groups = ((index, max((n for n in each if isinstance(n, int)), default=0)) for index, each in counts)
+    return {index: most for index, most in groups if isinstance(index, int) and most}
 
 
 @dataclass(frozen=True, slots=True)

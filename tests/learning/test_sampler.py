@@ -188,9 +188,8 @@ def test_the_cache_finds_the_longest_common_prefix_and_forgets_the_oldest() -> N
     cache = PrefixCache(2 * one_row)
     for value, ids in ((1.0, (1, 2, 3, 4)), (2.0, (1, 2, 9, 9)), (3.0, (8, 8, 8, 8))):
         cache.keep([ids], torch.full((1, 2, 1, 1, 4, 1), value))
-    into = torch.zeros(1, 2, 1, 4, 1)
-    shared = cache.find((1, 2, 3, 4))  # the first row is forgotten, the second shares two ids
-    shared.copy(into)
-    assert into[0, 0, 0, :, 0].tolist() == [2.0, 2.0, 0.0, 0.0]
-    assert cache.find((8, 8, 8, 8)).length == 3  # one id is left to feed
-    assert cache.find((5, 5)).length == 0
+    length, shared = cache.find((1, 2, 3, 4))  # the first row is forgotten, the second shares two ids
+    assert shared is not None
+    assert (length, shared[0, 0, 0, :, 0].tolist()) == (2, [2.0, 2.0])
+    assert cache.find((8, 8, 8, 8))[0] == 3  # one id is left to feed
+    assert cache.find((5, 5)) == (0, None)

@@ -121,11 +121,11 @@ class GrowingLayer(DynamicLayer):
     @classmethod
     def of(cls, keys: Tensor, values: Tensor, length: int) -> GrowingLayer:
         """Of which the first `length` slots are filled."""
-        made = cls()
-        made.lazy_initialization(keys, values)
-        made._wide = keys, values
-        made.keys, made.values = keys[:, :, :length], values[:, :, :length]
-        return made
+        layer = cls()
+        layer.lazy_initialization(keys, values)
+        layer._wide = keys, values
+        layer.keys, layer.values = keys[:, :, :length], values[:, :, :length]
+        return layer
 
     def update(self, key_states: Tensor, value_states: Tensor, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
         if not self.is_initialized:

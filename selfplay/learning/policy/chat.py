@@ -51,7 +51,7 @@ class TemplateChat:
         shown = [*template.opening, *(template.between or ()), template.ending, *(template.marks or ())]
         special, self._own = _own_ids(tokenizer, "".join([str(tokenizer.chat_template), *shown]))
         ending = [i for i in self._encode(template.ending)[:1] if i in self._own]
-        self.end_ids = frozenset({*ending, *more_ends, *_given(tokenizer.eos_token_id)})
+        self.end_ids = frozenset({*ending, *more_ends, *listed(tokenizer.eos_token_id)})
         marks = {i for mark in template.marks or () for i in self._encode(mark)}
         self._silent = (special | self.end_ids) - marks
         self._opening = self._frame(template.opening)
@@ -137,13 +137,9 @@ class TemplateChat:
             pieces = [
                 part
                 for piece, good in zip(pieces, whole, strict=True)
-                for part in ([piece] if good else _halves(piece))
+                for part in ([piece] if good else (piece[: len(piece) // 2], piece[len(piece) // 2 :]))
             ]
         return ()
-
-
-def _halves(text: str) -> tuple[str, str]:
-    return text[: len(text) // 2], text[len(text) // 2 :]
 
 
 def _own_ids(tokenizer: Any, shown: str) -> tuple[frozenset[int], frozenset[int]]:
@@ -155,5 +151,6 @@ def _own_ids(tokenizer: Any, shown: str) -> tuple[frozenset[int], frozenset[int]
     return frozenset(special), frozenset(special | named) - {tokenizer.unk_token_id}
 
 
-def _given(ids: int | list[int] | None) -> tuple[int, ...]:
+def listed(ids: int | list[int] | None) -> tuple[int, ...]:
+    """Ids as a tuple, which a configuration has as none, one or several."""
     return () if ids is None else (ids,) if isinstance(ids, int) else tuple(ids)

@@ -13,7 +13,6 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -99,14 +98,16 @@ class Decoder:
         """Keys and values of the prompts with room for the turns, and the next logits. Equal prompts are fed once."""
         room = max(len(row.prompt) + row.most for row in rows)
         known = {row.prompt: self._cache.find(row.prompt) for row in rows}
-        prompts = sorted(known, key=lambda prompt: len(prompt) - known[prompt].length)
-        lengths = [known[prompt].length for prompt in prompts]
+        prompts = sorted(known, key=lambda prompt: len(prompt) - known[prompt][0])
+        lengths = [known[prompt][0] for prompt in prompts]
         suffixes = [prompt[length:] for prompt, length in zip(prompts, lengths, strict=True)]
         batches = list(chunks(suffixes, self._choice.prefill_tokens))
         padded = (max(lengths[batch]) + max(map(len, suffixes[batch])) for batch in batches)
         kv = self._empty(len(prompts), max(room, *padded))
         for i, prompt in enumerate(prompts):
-            known[prompt].copy(kv[:, :, i])
+            length, held = known[prompt]
+            if held is not None:
+                kv[:, :, i, :, :length] = held
         logits = torch.cat([self._feed(kv[:, :, batch], suffixes[batch], lengths[batch]) for batch in batches])
         if prompts == [row.prompt for row in rows]:
             return kv, logits
@@ -126,19 +127,6 @@ class Decoder:
         states = extend(self._weights, kv, padded, torch.tensor(lengths))
         last = torch.tensor([len(suffix) - 1 for suffix in suffixes])
         return states[torch.arange(len(suffixes)), last] @ self._weights.head.T
-
-
-@dataclass(frozen=True, slots=True)
-class CachedPrefix:
-    """The first `length` keys and values of row `row` in `block`."""
-
-    length: int = 0
-    block: Tensor | None = None
-    row: int = 0
-
-    def copy(self, into: Tensor) -> None:
-        if self.block is not None:
-            into[..., : self.length, :] = self.block[:, :, self.row, :, : self.length]
 
 
 class PrefixCache:
@@ -168,13 +156,17 @@ class PrefixCache:
                 insort(self._rows, ids)
             self._places[ids] = (block, i)
 
-    def find(self, prompt: Ids) -> CachedPrefix:
-        """The longest known prefix of `prompt` that leaves at least one id to feed."""
+    def find(self, prompt: Ids) -> tuple[int, Tensor | None]:
+        """Length of the longest known prefix of `prompt` that leaves at least one id to feed, and its keys and values
+        [layer, 2, heads, T, size]; None where nothing is known."""
         place = bisect_left(self._rows, prompt)
         near = self._rows[max(0, place - 1) : place + 1]
         best = max(near, key=lambda row: common_prefix(row, prompt), default=())
         known = min(common_prefix(best, prompt), len(prompt) - 1)
-        return CachedPrefix(known, *self._places[best]) if known else CachedPrefix()
+        if not known:
+            return 0, None
+        block, row = self._places[best]
+        return known, block[:, :, row, :, :known]
 
     def _forget(self) -> None:
         block, rows = self._blocks.popleft()

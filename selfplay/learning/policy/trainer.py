@@ -18,6 +18,7 @@ from torch import Tensor
 from selfplay.game.episode import ROLES, Role
 from selfplay.learning.policy import attention, logprobs, qwen2
 from selfplay.learning.policy.adapters import Adapters, with_adapters
+from selfplay.learning.policy.chat import listed
 from selfplay.learning.policy.errors import PolicyError
 from selfplay.learning.policy.protocol import Bounds, Rows, Snapshot, State
 from selfplay.learning.policy.settings import Choice
@@ -32,15 +33,15 @@ class PeftTrainer:
     def __init__(self, model: Any, choice: Choice | None = None, seed: int = 0, base: Base = UNKNOWN) -> None:
         choice = choice or Choice()
         whole = getattr(model.config.get_text_config(), "max_position_embeddings", sys.maxsize)
-        self.choice = replace(
-            choice, context=min(whole, choice.context)
-        )  # no row is longer than what the model can attend to
+        self.choice = replace(choice, context=min(whole, choice.context))  # no row is longer than what it can attend to
         self.device, self.base = model.device, base
         model.requires_grad_(False)
-        precise = _precise(model)
+        # In fp32, unquantised, sampler and trainer agree to rounding.
+        precise = model.dtype == torch.float32 and not getattr(model, "is_quantized", False)
         fits = precise and qwen2.supports(model.config, self.device)
         self.small = fits and self.choice.fast
-        self.end_ids = _end_ids(model)
+        # The ids that end a text by the model's own generation settings.
+        self.end_ids = listed(getattr(getattr(model, "generation_config", None), "eos_token_id", None))
         self._plain_head = logprobs.has_plain_head(model)
         self._flat = not self.small and self._shares(model)  # small models have functions of their own
         shares = self.small or self._flat
@@ -184,17 +185,6 @@ class PeftTrainer:
     def _optimizer(self, role: Role) -> torch.optim.AdamW:
         parameters = list(self.adapters.parameters[role].values())
         return torch.optim.AdamW(parameters, lr=self.choice.rate(role), weight_decay=0.0, fused=True)
-
-
-def _precise(model: Any) -> bool:
-    """Whether it computes in fp32, unquantised: sampler and trainer then agree to rounding."""
-    return model.dtype == torch.float32 and not getattr(model, "is_quantized", False)
-
-
-def _end_ids(model: Any) -> tuple[int, ...]:
-    """The ids that end a text by the model's own generation settings."""
-    ends = getattr(getattr(model, "generation_config", None), "eos_token_id", None)
-    return () if ends is None else (ends,) if isinstance(ends, int) else tuple(ends)
 
 
 def _plain(value: Any) -> Any:
