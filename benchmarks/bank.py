@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from selfplay.config import Config
 from selfplay.evaluation.intervals import Estimate, ratio
 from selfplay.learning.heldout import held_out
-from selfplay.learning.opening import source_of
 from selfplay.learning.setup import open_judge
+from selfplay.learning.sources import source_of
 from selfplay.match.cover import cover
 from selfplay.match.entrant import Entrant
 from selfplay.match.record import Match

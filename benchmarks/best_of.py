@@ -17,8 +17,8 @@ from selfplay.cases.case import Case
 from selfplay.evaluation.evaluator import Evaluator, Played
 from selfplay.evaluation.intervals import Estimate, mean, ratio
 from selfplay.learning.heldout import held_out
-from selfplay.learning.opening import source_of
 from selfplay.learning.setup import open_judge
+from selfplay.learning.sources import source_of
 from selfplay.match.agreement import agreements
 from selfplay.match.record import Match, Row, once
 from selfplay.match.solver import best_of

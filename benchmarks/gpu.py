@@ -176,7 +176,7 @@ def measured(part: Part, model: Path, dry: bool) -> dict[str, Any]:
     config = configure({"model": str(model), "processes": 1, "prompts": "compact", **game, **dict(part.keys)})
     with ExitStack() as stack:
         run = stack.enter_context(setup.open_run(config, Recorder(), Ranks()))
-        others = [setup.open_player(config)] if part.two_models else []
+        others = [setup.policy_of(config)] if part.two_models else []
         if others:
             run = replace(run, policy=_Two(run.policy, others[0]))  # type: ignore[arg-type]
         problems = run.problems["train"][: config.problems_per_step]

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from selfplay.judging.execute import execute_tests, validate_tests_against_solution
     from selfplay.judging.judgement import Judgement
     from selfplay.learning.loop import Result
-    from selfplay.learning.opening import open_player
     from selfplay.learning.policy import Policy
     from selfplay.learning.policy.protocol import Rows, Sampler, Trainer
+    from selfplay.learning.sources import open_player
     from selfplay.match.entrant import Entrant
     from selfplay.match.record import Match
     from selfplay.match.rescore import Rescored
@@ -78,7 +78,7 @@ _HOMES = {
     "selfplay.judging.execute": ("execute_tests", "validate_tests_against_solution"),
     "selfplay.judging.judgement": ("Judgement",),
     "selfplay.learning.loop": ("Result",),
-    "selfplay.learning.opening": ("open_player",),
+    "selfplay.learning.sources": ("open_player",),
     "selfplay.learning.policy": ("Policy",),
     "selfplay.learning.policy.protocol": ("Rows", "Sampler", "Trainer"),
     "selfplay.match.entrant": ("Entrant",),

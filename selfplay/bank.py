@@ -56,7 +56,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _build(given: Mapping[str, Any], own: Mapping[str, Any]) -> int:
     from selfplay.game.problems import load_problems
-    from selfplay.learning.opening import default_player, source_of
+    from selfplay.learning.sources import default_player, source_of
     from selfplay.match.testbank import build
     from selfplay.run.bankfile import write_bank
 

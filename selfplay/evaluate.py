@@ -24,7 +24,7 @@ from selfplay.run.command import PLAYING, callable_module, command, say
 if TYPE_CHECKING:
     from selfplay.config import Config
     from selfplay.evaluation.comparison import Comparison
-    from selfplay.learning.opening import Source
+    from selfplay.learning.sources import Source
     from selfplay.match.entrant import Entrant
 
 ABOUT = "Measure both roles of players side by side on held-out problems."
@@ -78,7 +78,7 @@ def evaluate(
     Raises BadInput for what cannot be played or measured, before anything is loaded.
     """
     from selfplay.evaluation.evaluator import check_samples
-    from selfplay.learning.opening import default_player, source_of
+    from selfplay.learning.sources import default_player, source_of
 
     if split not in SPLITS:
         raise UnknownName("split", split, SPLITS)
@@ -113,7 +113,7 @@ def evaluate(
 
 def _opponent(first: tuple[Source, Config], name: str | None) -> Entrant:
     """The player whose chains all suites read: the one of this name, without one the first player, untrained."""
-    from selfplay.learning.opening import Source, source_of
+    from selfplay.learning.sources import Source, source_of
 
     source, config = first
     other = source_of(name) if name else Source(f"{source.name}, untrained")
@@ -148,8 +148,8 @@ def _cross_play(given: Mapping[str, Any], own: Mapping[str, Any]) -> int:
     from selfplay.evaluation.crossplay import cross_play
     from selfplay.evaluation.standings import cross_chart, cross_json, cross_text
     from selfplay.learning.heldout import held_out
-    from selfplay.learning.opening import moments
     from selfplay.learning.setup import open_judge
+    from selfplay.learning.sources import moments
 
     run = own["cross_play"]
     players = moments(Path(run))

@@ -25,7 +25,7 @@ PLAYER = (
 
 def play(problem: str | None = None, player: str | None = None, **knobs: Any) -> str:
     """One episode as text; also prints it. Keywords are the configuration's keys. Raises SelfplayError."""
-    from selfplay.learning.opening import BASE, EMBEDDED, source_of
+    from selfplay.learning.sources import BASE, EMBEDDED, source_of
 
     source = source_of(player or (BASE if knobs.get("model") else EMBEDDED))
     config = source.config(knobs)

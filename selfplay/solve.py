@@ -60,7 +60,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _solve(given: Mapping[str, Any], own: Mapping[str, Any]) -> int:
-    from selfplay.learning.opening import EMBEDDED, default_player, source_of
+    from selfplay.learning.sources import EMBEDDED, default_player, source_of
 
     name = own.get("player") or default_player()
     if "player" not in own:

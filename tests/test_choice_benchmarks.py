@@ -10,7 +10,7 @@ from selfplay.cases.case import Verdict
 from selfplay.evaluation.evaluator import Evaluator
 from selfplay.game.problems import load_problems
 from selfplay.judging.judge import Judge
-from selfplay.learning.opening import source_of
+from selfplay.learning.sources import source_of
 from selfplay.mutation.cache import MutantCache
 from tests.match.groups import group
 

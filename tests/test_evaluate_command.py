@@ -63,7 +63,7 @@ def test_one_s_own_problems_are_measured_whole(capsys: pytest.CaptureFixture[str
 
 def test_the_moments_of_a_run_play_against_each_other(capsys: pytest.CaptureFixture[str]) -> None:
     config = configure({"output_dir": "run"})
-    policy = setup.open_player(config)
+    policy = setup.policy_of(config)
     RunFolder(config).save(policy)
     for stage in (1, 2):
         checkpoints.write(Path("run"), About(8 * stage, 16, stage, evaluated=True), policy.save)

@@ -2,7 +2,7 @@
 
 A pure function of the configuration, the machine and the model's shape, decided before anything heavy is loaded. What
 cannot work is refused here, in words. Left out: whether the decoder for small models applies, which only the loaded model
-tells (learning/policy/opening.py).
+tells (policy/opening.py).
 """
 
 from __future__ import annotations

@@ -35,22 +35,22 @@ def known_classes(problems: Sequence[Problem], judge: Judge, ranks: Ranks, say: 
     shipped = json.loads((resource("datasets") / SHIPPED).read_text(encoding="utf-8"))
     if digest in shipped:
         return shipped[digest]
-    found = None
+    classes = None
     if ranks.first:
-        found = _read(_cache() / f"{digest}.json")
-        if found is None:
+        classes = _read(_cache() / f"{digest}.json")
+        if classes is None:
             say(f"sorting {len(problems)} problems by what their references compute; the next run finds them sorted")
-            found = named(function_classes(problems, judge))
-            _write(_cache() / f"{digest}.json", found)
-    [found, *_] = ranks.gather(found)
-    assert found is not None  # the first rank's
-    return found
+            classes = named(function_classes(problems, judge))
+            _write(_cache() / f"{digest}.json", classes)
+    [classes, *_] = ranks.gather(classes)
+    assert classes is not None  # the first rank's
+    return classes
 
 
 def digest_of(problems: Sequence[Problem]) -> str:
     """Of everything that can decide the classes of these problems, whatever their order."""
-    told = sorted(problem_to_json(problem) for problem in problems)
-    return hashlib.sha256(json.dumps([VERSION, *told]).encode()).hexdigest()[:32]
+    records = sorted(problem_to_json(problem) for problem in problems)
+    return hashlib.sha256(json.dumps([VERSION, *records]).encode()).hexdigest()[:32]
 
 
 def named(classes: dict[str, Hashable]) -> Classes:

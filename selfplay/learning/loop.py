@@ -65,7 +65,7 @@ class Result:
     @property
     def player(self) -> Entrant:
         """The player that was trained, opened as `selfplay.open_player` opens it. Raises SelfplayError."""
-        from selfplay.learning.opening import open_player
+        from selfplay.learning.sources import open_player
 
         return open_player(self.output_dir)
 

@@ -18,17 +18,17 @@ from selfplay.judging.judge import Job, Judge
 from selfplay.judging.references import subject_of
 from selfplay.learning.ranks import Ranks
 
-_WHY: Mapping[Verdict, str] = {
-    "failed": "does not give what `{test}` asks for",
-    "error": "raises an error on `{test}`",
-    "timeout": "is not done with `{test}` within {seconds:g} s of CPU time",
-    "not_collected": "cannot be loaded: it fails before any function is called, or imports what is not installed",
-}
-_ACTION: Mapping[Verdict, str] = {
-    "failed": "correct the reference or the test",
-    "error": "correct the reference or the test",
-    "timeout": "correct the reference, or raise --timeout",
-    "not_collected": "run it by itself to see why; packages that it needs must be installed where programs run",
+_FLAWS: Mapping[Verdict, tuple[str, str]] = {  # what a reference does on a test, and what to do about it
+    "failed": ("does not give what `{test}` asks for", "correct the reference or the test"),
+    "error": ("raises an error on `{test}`", "correct the reference or the test"),
+    "timeout": (
+        "is not done with `{test}` within {seconds:g} s of CPU time",
+        "correct the reference, or raise --timeout",
+    ),
+    "not_collected": (
+        "cannot be loaded: it fails before any function is called, or imports what is not installed",
+        "run it by itself to see why; packages that it needs must be installed where programs run",
+    ),
 }
 
 
@@ -86,10 +86,10 @@ def _wrong_references(baseline: Mapping[Problem, Sequence[Case]], judge: Judge) 
     flaws: dict[Problem, Flaw] = {}
     for (problem, own), matrix in zip(cases.items(), judge.matrices(jobs), strict=True):
         for case, verdict in zip(own, matrix.verdicts[0], strict=True):
-            if verdict in _WHY:
-                why = _WHY[verdict].format(test=_short(case), seconds=judge.limits.cpu_seconds)
-                text = f"problem {problem.id!r}: the reference_solution {why}"
-                flaws[problem] = Flaw(0, "", text, _ACTION[verdict])
+            if verdict in _FLAWS:
+                why, action = _FLAWS[verdict]
+                why = why.format(test=_short(case), seconds=judge.limits.cpu_seconds)
+                flaws[problem] = Flaw(0, "", f"problem {problem.id!r}: the reference_solution {why}", action)
                 break
     return flaws
 

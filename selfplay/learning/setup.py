@@ -66,7 +66,7 @@ def open_run(config: Config, recorder: Recorder, ranks: Ranks) -> Iterator[Run]:
     recorder.say(f"starting the sandbox: {config.sandbox}")
     with closing(open_judge(config)) as judge:
         recorder.say(f"loading {config.model or 'the embedded player'}")
-        policy = open_player(config, recorder)
+        policy = policy_of(config, recorder)
         if config.ledger == "off":
             recorder.say(NO_LEDGER)
         recorder.about(
@@ -124,7 +124,7 @@ def begin_on(policy: Policy, name: str, say: Callable[[str], None]) -> None:
             say(f"the {role} begins fresh: {name} holds no adapter of it")
 
 
-def open_player(config: Config, recorder: Recorder = SILENT) -> Policy:
+def policy_of(config: Config, recorder: Recorder = SILENT) -> Policy:
     """The policy that plays both roles: the embedded player unless the configuration names a model.
 
     `recorder` is told what was chosen for a model and why, and when memory runs out. Raises SelfplayError where the model, or

@@ -101,18 +101,17 @@ def _truncated(steps: Sequence[Metrics], role: Role, facts: Facts) -> str:
     return f"{share:.0%} of the turns were cut off at the token limit" if share > 0.5 else ""
 
 
-def _validity(steps: Sequence[Metrics], role: Role, facts: Facts) -> str:
-    now, best = _windows(_measured(steps, "validity"))
-    if now is None or best is None or now >= 0.5 * best or now >= 0.25:
-        return ""
-    return f"valid tests fell from {best:.0%} to {now:.0%} of those written"
+def _fall(name: str, share: float, least: float, found: str) -> Callable[[Sequence[Metrics], Role, Facts], str]:
+    """Finds a figure that fell below this share of its best and below `least`."""
 
+    def find(steps: Sequence[Metrics], role: Role, facts: Facts) -> str:
+        measured = [float(step[name]) for step in steps if step.get(name) is not None and step.get("written")]
+        now, best = _windows(measured)
+        if now is None or best is None or now >= share * best or now >= least:
+            return ""
+        return f"{found} fell from {best:.0%} to {now:.0%} of those written"
 
-def _distinct(steps: Sequence[Metrics], role: Role, facts: Facts) -> str:
-    now, best = _windows(_measured(steps, "distinct"))
-    if now is None or best is None or now >= 0.6 * best or now >= 0.5:
-        return ""
-    return f"different tests within a suite fell from {best:.0%} to {now:.0%} of those written"
+    return find
 
 
 def _sandbox(steps: Sequence[Metrics], role: Role, facts: Facts) -> str:
@@ -159,13 +158,13 @@ RULES = (
     ),
     Rule(
         "validity collapse",
-        _validity,
+        _fall("validity", 0.5, 0.25, "valid tests"),
         "Kills pay more than right tests. Raise --validity-weight, or halve the discriminator's --learning-rate.",
         by_role=False,
     ),
     Rule(
         "distinct tests collapse",
-        _distinct,
+        _fall("distinct", 0.6, 0.5, "different tests within a suite"),
         "The discriminator repeats itself. Raise --temperature, or halve the discriminator's --learning-rate.",
         by_role=False,
     ),
@@ -280,10 +279,6 @@ def _empty(step: int, role: str, stage: int, found: str) -> Alarm:
         f"The prompt is {role}/{stage}.jinja of the style that --prompts names."
     )
     return Alarm("empty turns", f"{role}, stage {stage}", step, found, advice)
-
-
-def _measured(steps: Sequence[Metrics], name: str) -> list[float]:
-    return [float(step[name]) for step in steps if step.get(name) is not None and step.get("written")]
 
 
 def _windows(values: Sequence[float]) -> tuple[float | None, float | None]:

@@ -17,28 +17,19 @@ from selfplay.printing import printable
 from selfplay.run.recorders import Recorder
 
 REPEAT = 20  # lines between two headers
-FIGURES = {
-    "code_correct": "code correct, temperature 1",
-    "code_greedy": "code correct, greedy",
-    "pass_at_4": "pass@4",
-    "test_validity": "valid tests",
-    "mutation_score": "mutation score",
-    "mutation_score_kept": "mutation score, operators kept from training",
-    "fixed_kills": "kills of fixed wrong programs",
-    "distinct": "distinct tests per problem",
-    "distinct_all": "distinct tests over all problems",
+NAMES = {  # of an evaluation's figures: in a line, and in full
+    "code_correct": ("code", "code correct, temperature 1"),
+    "code_greedy": ("greedy", "code correct, greedy"),
+    "pass_at_4": ("pass@4", "pass@4"),
+    "test_validity": ("valid", "valid tests"),
+    "mutation_score": ("mutants", "mutation score"),
+    "mutation_score_kept": ("mutants, kept", "mutation score, operators kept from training"),
+    "fixed_kills": ("kills", "kills of fixed wrong programs"),
+    "distinct": ("distinct", "distinct tests per problem"),
+    "distinct_all": ("distinct, all", "distinct tests over all problems"),
 }
-SHORT = {
-    "code_correct": "code",
-    "code_greedy": "greedy",
-    "pass_at_4": "pass@4",
-    "test_validity": "valid",
-    "mutation_score": "mutants",
-    "mutation_score_kept": "mutants, kept",
-    "fixed_kills": "kills",
-    "distinct": "distinct",
-    "distinct_all": "distinct, all",
-}
+SHORT = {key: short for key, (short, _) in NAMES.items()}
+FIGURES = {key: full for key, (_, full) in NAMES.items()}
 COLUMNS = {  # of a step's line, 76 characters: width, metric and digits
     "step": (7, "", 0),
     "stage": (6, "", 0),

@@ -15,8 +15,8 @@ from selfplay.errors import SelfplayError
 from selfplay.evaluation.evaluator import Evaluator
 from selfplay.evaluation.figures import figures, measured_of
 from selfplay.evaluation.intervals import Estimate, ratio
-from selfplay.learning.opening import EMBEDDED, Source
 from selfplay.learning.setup import open_judge, open_problems
+from selfplay.learning.sources import EMBEDDED, Source
 from selfplay.match.record import Chain
 from selfplay.mutation.cache import MutantCache
 

@@ -12,7 +12,7 @@ from selfplay.box.local import LocalBox
 from selfplay.evaluation.evaluator import Evaluator
 from selfplay.game.problems import load_problems
 from selfplay.judging.judge import Judge
-from selfplay.learning.opening import open_player
+from selfplay.learning.sources import open_player
 from selfplay.mutation.cache import MutantCache
 from tests.learning.conftest import build_model
 

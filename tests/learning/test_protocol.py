@@ -154,7 +154,7 @@ def test_a_state_of_another_trainer_changes_nothing(policy: Policy, tokenizer: A
 
 
 def test_a_whole_run_needs_nothing_but_the_protocol(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(setup, "open_player", lambda *_: bigram_policy())
+    monkeypatch.setattr(setup, "policy_of", lambda *_: bigram_policy())
     memory = Memory()
     result = loop.train(configure(SMALL | {"max_completion_length": 24, "rewards": "progressive"}), memory)
     assert result.steps == len(memory.steps) == 2

@@ -125,14 +125,14 @@ def test_a_model_that_cannot_play_is_refused_before_it_is_loaded(
     monkeypatch.setattr("selfplay.learning.choice.find_spec", lambda name: None)
     model = config_folder(tmp_path, **{"max_position_embeddings": 2048, **keys})
     with pytest.raises(SelfplayError, match=said):
-        setup.open_player(configure({"model": model, "device": "cpu", **given}))
+        setup.policy_of(configure({"model": model, "device": "cpu", **given}))
 
 
 def test_code_that_comes_with_a_model_is_never_run(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
     model = config_folder(tmp_path, model_type="strange", auto_map=OWN_CODE)
     with pytest.raises(SelfplayError, match="which is not run"):
-        setup.open_player(configure({"model": model, "device": "cpu"}))
+        setup.policy_of(configure({"model": model, "device": "cpu"}))
     with pytest.raises(PolicyError):
         load_model(model, pick_device("cpu"))
     assert not (tmp_path / "ran").exists()
@@ -153,12 +153,12 @@ def test_weights_that_are_not_whole_are_refused_in_a_sentence(
 def test_a_model_that_is_not_there_is_refused_in_a_sentence(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(SelfplayError, match=r"hub"):
-        setup.open_player(configure({"model": model, "device": "cpu"}))
+        setup.policy_of(configure({"model": model, "device": "cpu"}))
 
 
 def test_what_was_chosen_for_a_model_is_told_with_its_reasons(model_folder: Path) -> None:
     told = Memory()
-    policy = setup.open_player(
+    policy = setup.policy_of(
         configure({"model": str(model_folder), "device": "cpu", "max_completion_length": 16}), told
     )
     assert told.facts["backend"] == "transformers: there is no CUDA GPU"
@@ -170,7 +170,7 @@ def test_what_was_chosen_for_a_model_is_told_with_its_reasons(model_folder: Path
 
 def test_of_the_embedded_player_nothing_is_told() -> None:
     told = Memory()
-    setup.open_player(configure(), told)
+    setup.policy_of(configure(), told)
     assert not told.facts
     assert not told.said
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from selfplay.game.episode import ROLES
 from selfplay.run.figures import Metrics, is_number, of_role
-from selfplay.run.progress import number
+from selfplay.run.progress import FIGURES, number
 
 WIDTH, HEIGHT = 560, 200
 LEFT, RIGHT, TOP, BOTTOM = 44, 10, 16, 22
@@ -62,22 +62,16 @@ def charts(steps: Sequence[Metrics], evaluations: Mapping[str, Metrics]) -> list
 
 def held_out(evaluations: Mapping[str, Metrics]) -> Chart:
     """The evaluations in order, with their intervals; `after` repeats the last stage on more problems."""
-    names = {
-        "code_greedy": "code correct, greedy",
-        "code_correct": "code correct, temperature 1",
-        "test_validity": "valid tests",
-        "mutation_score": "mutation score",
-    }
     order = list(evaluations)
     lines = []
-    for key, name in names.items():
+    for key in ("code_greedy", "code_correct", "test_validity", "mutation_score"):
         values = [(x, evaluations[when].get(key)) for x, when in enumerate(order)]
         known = [(x, each) for x, each in values if isinstance(each, Mapping) and is_number(each.get("value"))]
         shift = (len(lines) - 1.5) * 0.08  # intervals beside each other, not on top
         points = tuple((x + shift, float(each["value"])) for x, each in known)
         bars = tuple((_or(each.get("low"), each["value"]), _or(each.get("high"), each["value"])) for _, each in known)
         if points:
-            lines.append(Line(name, points, bars))
+            lines.append(Line(FIGURES[key], points, bars))
     ticks = tuple((float(x), when) for x, when in enumerate(order))
     about = "Share of held-out problems, cases or mutants, with 95 % intervals."
     return Chart("Held-out problems", about, tuple(lines), ticks=ticks)

@@ -56,16 +56,13 @@ class Tallies:
             verdicts = match.on(row, counting)
             self.played[problem] += 1
             self.failed[problem] += fails(verdicts)
-        self._kills(match)
         self.reasons.update(
             refusal.reason for suite in match.suites for turn in suite.turns for refusal in turn.refused
         )
-
-    def _kills(self, match: Match) -> None:
         wrong, place = list(match.wrong()), {case.identity: number for number, case in enumerate(match.cases)}
         for case in match.admitted:
             verdicts = [row[place[case.identity]] for row in wrong]
-            test = (match.problem.id, case.source)
+            test = (problem, case.source)
             self.faced[test] += sum(verdict is not None for verdict in verdicts)
             self.kills[test] += sum(verdict in KILLS for verdict in verdicts)
 

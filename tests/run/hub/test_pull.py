@@ -11,7 +11,7 @@ import pytest
 from huggingface_hub import HfApi
 
 from selfplay.errors import BadInput
-from selfplay.learning.opening import source_of
+from selfplay.learning.sources import source_of
 from selfplay.run.adapters import AdapterError, find_adapters
 from selfplay.run.hub.client import HubError
 from selfplay.run.hub.pull import pull

@@ -66,7 +66,7 @@ class Source:
         """
         from selfplay.learning import setup  # torch, once the names are known to be right
 
-        policy = setup.open_player(config)
+        policy = setup.policy_of(config)
         if self.adapters is not None:
             setup.begin_on(policy, str(self.adapters.place), lambda text: None)
         return Entrant(self.name, policy, setup.open_prompts(config), setup.table(config).generator)

@@ -13,8 +13,8 @@ import torch
 from selfplay.config import configure
 from selfplay.errors import SelfplayError
 from selfplay.learning import setup
-from selfplay.learning.opening import default_player, open_player, source_of
 from selfplay.learning.policy import Policy
+from selfplay.learning.sources import default_player, open_player, source_of
 from selfplay.run import checkpoints
 from selfplay.run.checkpoints import About
 from selfplay.run.folder import RunFolder
@@ -35,7 +35,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of rank 4 with the adapters that it ended with, and checkpoints of other ones at steps 2 and 3."""
     folder = tmp_path_factory.mktemp("runs") / "a"
     config = configure({"lora_rank": 4, "output_dir": str(folder), "max_completion_length": 50, "seed": 7})
-    policy = setup.open_player(config)
+    policy = setup.policy_of(config)
     RunFolder(config).save(stirred(policy, 0))
     for step, score in ((2, 0.5), (3, 0.25)):
         about = About(step, 3, 1, evaluated=True, scores={"code_greedy": score})
