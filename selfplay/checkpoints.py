@@ -49,8 +49,8 @@ def _show(run: Path, by: str, as_json: bool) -> int:
     newest = latest(run, lambda trouble: print(printable(trouble), file=sys.stderr))
     held, top = listed(run), best(run, by)
     if as_json:
-        told = [_told(each, by) | {"best": each == top, "latest": each == newest} for each in held]
-        print(json.dumps({"run": str(run), "checkpoints": told}))
+        records = [_record(each, by) | {"best": each == top, "latest": each == newest} for each in held]
+        print(json.dumps({"run": str(run), "checkpoints": records}))
     elif held:
         print(_ROW.format(step="step", stage="stage", score="score", time="written", size="bytes", marks="").rstrip())
         print(printable("\n".join(_row(each, by, top, newest) for each in held)))
@@ -60,22 +60,23 @@ def _show(run: Path, by: str, as_json: bool) -> int:
     return FOUND if held else NONE
 
 
-def _told(made: Checkpoint, by: str) -> dict[str, object]:
-    about = made.about
-    told = {"step": made.step, "steps": about.steps, "stage": about.stage, "evaluated": about.evaluated}
-    told |= {"score": made.score(by), "best_by": by, "scores": dict(about.scores), "metrics": dict(about.metrics)}
-    return told | {"time": made.time, "size": made.size, "path": str(made.path)}
+def _record(checkpoint: Checkpoint, by: str) -> dict[str, object]:
+    about, score = checkpoint.about, checkpoint.score(by)
+    weights = {"step": about.step, "steps": about.steps, "stage": about.stage, "evaluated": about.evaluated}
+    scores = {"score": score, "best_by": by, "scores": dict(about.scores), "metrics": dict(about.metrics)}
+    return weights | scores | {"time": checkpoint.time, "size": checkpoint.size, "path": str(checkpoint.path)}
 
 
-def _row(made: Checkpoint, by: str, top: Checkpoint | None, newest: Checkpoint | None) -> str:
-    score = made.score(by)
-    marks = " ".join(["best"] * (made == top) + ["latest"] * (made == newest))
-    shown = "-" if score is None else f"{score:.3f}"
-    step = f"{made.step}/{made.about.steps}"
-    row = _ROW.format(
-        step=step, stage=made.about.stage, score=shown, time=made.time, size=f"{made.size:,}", marks=marks
-    )
-    return row.rstrip()
+def _row(checkpoint: Checkpoint, by: str, top: Checkpoint | None, newest: Checkpoint | None) -> str:
+    about, score = checkpoint.about, checkpoint.score(by)
+    return _ROW.format(
+        step=f"{about.step}/{about.steps}",
+        stage=about.stage,
+        score="-" if score is None else f"{score:.3f}",
+        time=checkpoint.time,
+        size=f"{checkpoint.size:,}",
+        marks=" ".join(["best"] * (checkpoint == top) + ["latest"] * (checkpoint == newest)),
+    ).rstrip()
 
 
 if __name__ == "__main__":

@@ -74,7 +74,6 @@ def choose(config: Config, machine: Machine, shape: ModelShape | None, thinks: b
     four_bit, dtype, precise = _precision(config, machine)
     planned = row_tokens(config, thinks)
     longest = _max_seq_length(config, shape.context if shape else 1 << 30, planned)
-    why = {"backend": because, "precision": precise, "generation_rows": "as it was set"}
     choice = Choice(
         backend=backend,
         sampler="generate" if on_cuda and config.sampler == "auto" else config.sampler,
@@ -93,21 +92,17 @@ def choose(config: Config, machine: Machine, shape: ModelShape | None, thinks: b
         micro_batch_tokens=config.micro_batch_tokens,
         cache_mib=0,
         cpu=not machine.cuda,
-        why=why | _cut(config, planned, longest),
+        why={"backend": because, "precision": precise} | _cut(config, planned, longest),
     )
     if config.generation_rows != "auto":
-        choice = replace(choice, rows=config.generation_rows)
+        rows, reason = config.generation_rows, "as it was set"
+    elif shape is None or machine.gib is None:
+        rows, reason = choice.rows, "the usual number"
     else:
-        choice = _with_rows(machine, shape, choice)
-    return replace(choice, cache_mib=_cache_mib(config, machine, shape, choice))
-
-
-def _with_rows(machine: Machine, shape: ModelShape | None, choice: Choice) -> Choice:
-    rows, reason = choice.rows, "the usual number"
-    if shape is not None and machine.gib is not None:
         rows = fitted(shape, choice, machine.gib).rows
         reason = f"what fits in {machine.gib:.1f} GiB by the memory plan"
-    return replace(choice, rows=rows, why={**choice.why, "generation_rows": reason})
+    choice = replace(choice, rows=rows, why={**choice.why, "generation_rows": reason})
+    return replace(choice, cache_mib=_cache_mib(config, machine, shape, choice))
 
 
 def _cache_mib(config: Config, machine: Machine, shape: ModelShape | None, choice: Choice) -> int:

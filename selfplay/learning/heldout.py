@@ -29,11 +29,10 @@ def record_opponent(run: Run) -> Opponent:
     problems = _held_out(run, "before")
     run.policy.sampler.forget()
     run.recorder.say(f"recording the untrained player on {len(problems)} problems of the {run.config.eval_split} split")
-    own = _evaluator(run, problems).opponent(_entrant(run))
-    everyone = run.ranks.gather(own)
+    opponents = run.ranks.gather(_evaluator(run, problems).opponent(_entrant(run)))
     return Opponent(
-        {problem: chain for each in everyone for problem, chain in each.chains.items()},
-        {problem: wrong for each in everyone for problem, wrong in each.wrong.items()},
+        {problem: chain for each in opponents for problem, chain in each.chains.items()},
+        {problem: wrong for each in opponents for problem, wrong in each.wrong.items()},
     )
 
 

@@ -93,33 +93,33 @@ def open_run(config: Config, recorder: Recorder, ranks: Ranks) -> Iterator[Run]:
 def open_state(policy: Policy, config: Config, recorder: Recorder, ranks: Ranks) -> State:
     """The state that the run begins with: fresh, on trained adapters, or that of a checkpoint."""
     state = State(policy, config, planned_steps(config), update_relief(config.micro_batch_tokens, recorder))
-    found = None
+    checkpoint = None
     if config.resume:
-        [found, *_] = ranks.gather(to_resume(config.resume, recorder.say) if ranks.first else None)
-    if found is not None:
-        made_with = state.load(found.path)
-        recorder.say(f"going on after step {state.done} of {len(state.plan)}, from {found.path}")
+        [checkpoint, *_] = ranks.gather(to_resume(config.resume, recorder.say) if ranks.first else None)
+    if checkpoint is not None:
+        made_with = state.load(checkpoint.path)
+        recorder.say(f"going on after step {state.done} of {len(state.plan)}, from {checkpoint.path}")
         for name, now in versions().items():
             if made_with.get(name) != now:
                 recorder.say(f"{name} was {made_with.get(name)} and is {now}: figures may differ from there on")
     elif config.init_from:
         begin_on(policy, config.init_from, recorder.say)
     if config.resume and ranks.first:
-        if found is None:
+        if checkpoint is None:
             recorder.say(f"{config.output_dir} has no checkpoint: the run begins again")
-        recorder.rewind(state.done, found.about.records if found else {})
+        recorder.rewind(state.done, checkpoint.about.records if checkpoint else {})
     return state
 
 
 def begin_on(policy: Policy, name: str, say: Callable[[str], None]) -> None:
     """Gives the policy trained adapters. Raises AdapterError where they belong to another base, PolicyError."""
-    found = find_adapters(name, say)
-    check_base(found, policy.trainer.base)
+    adapters = find_adapters(name, say)
+    check_base(adapters, policy.trainer.base)
     for role in ROLES:
-        if role in found.folders:
-            policy.load_adapters(found.folders[role].absolute().parent, (role,))
-            said = "" if found.bases[role] else ", which does not say what base it belongs to"
-            say(f"the {role} begins on {found.folders[role]}{said}")
+        if role in adapters.folders:
+            policy.load_adapters(adapters.folders[role].absolute().parent, (role,))
+            more = "" if adapters.bases[role] else ", which does not say what base it belongs to"
+            say(f"the {role} begins on {adapters.folders[role]}{more}")
         else:
             say(f"the {role} begins fresh: {name} holds no adapter of it")
 

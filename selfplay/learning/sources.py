@@ -31,7 +31,7 @@ from selfplay.run.hub.pull import here_or_fetched
 
 EMBEDDED, BASE = "embedded", "base"
 RUNS = Path("runs")
-_KEPT = {each.name for each in fields(Config) if each.metadata["group"] == PLAYER} | {
+_OF_PLAYER = {each.name for each in fields(Config) if each.metadata["group"] == PLAYER} | {
     *("problems", "cases_per_turn", "temperature", "max_completion_length")
 }
 
@@ -53,10 +53,10 @@ class Source:
             raise BadInput("the player 'base' is a model without adapters: say which with --model")
         if self.name == EMBEDDED and given.get("model"):
             raise BadInput(f"'embedded' is a model of its own; to play {given['model']} without adapters name 'base'")
-        made_for, asked = self.settings.get("model"), given.get("model")
-        if self.adapters and "model" in given and os.path.normpath(str(made_for)) != os.path.normpath(str(asked)):
-            what = made_for or "the embedded player"
-            raise BadInput(f"the adapters of {self.name} were made for {what}, not for {asked}; leave out --model")
+        base, model = self.settings.get("model"), given.get("model")
+        if self.adapters and "model" in given and os.path.normpath(str(base)) != os.path.normpath(str(model)):
+            what = base or "the embedded player"
+            raise BadInput(f"the adapters of {self.name} were made for {what}, not for {model}; leave out --model")
         return configure({**self.settings, **given})
 
     def open(self, config: Config) -> Entrant:
@@ -93,9 +93,9 @@ def source_of(name: str, say: Say = lambda text: None) -> Source:
         known = [EMBEDDED, BASE, *(str(each) for each in RUNS.glob("*") if each.is_dir())]
         what = "name embedded, base, the folder of a run, RUN@STEP, a folder of adapters, or user/name on the hub"
         raise BadInput(f"no player {name!r}{suggestion(name, known)}; {what}")
-    found = find_adapters(name, say)
-    made: dict[str, object] = {"lora_rank": found.rank, "lora_alpha": found.alpha, "lora_target_modules": found.targets}
-    return Source(name, found, _settings(found) | made)
+    adapters = find_adapters(name, say)
+    lora = {"lora_rank": adapters.rank, "lora_alpha": adapters.alpha, "lora_target_modules": adapters.targets}
+    return Source(name, adapters, _settings(adapters) | lora)
 
 
 def default_player() -> str:
@@ -114,10 +114,10 @@ def moments(run: Path) -> list[tuple[str, Source]]:
     return [("start", Source(f"{run}, untrained", None, sources[0][1].settings)), *sources]
 
 
-def _settings(found: TrainedAdapters) -> dict[str, object]:
+def _settings(adapters: TrainedAdapters) -> dict[str, object]:
     """Of the run that the adapters lie in; elsewhere the base that they say they belong to."""
-    run = next((each for each in found.place.absolute().parents[:3] if (each / CONFIG).is_file()), None)
+    run = next((each for each in adapters.place.absolute().parents[:3] if (each / CONFIG).is_file()), None)
     if run is not None:
-        return {key: value for key, value in from_yaml(run / CONFIG).items() if key in _KEPT}
-    base = next((base.name for base in found.bases.values() if base is not None), EMBEDDED)
+        return {key: value for key, value in from_yaml(run / CONFIG).items() if key in _OF_PLAYER}
+    base = next((base.name for base in adapters.bases.values() if base is not None), EMBEDDED)
     return {"model": None if base == EMBEDDED else base}

@@ -10,22 +10,18 @@ from selfplay.run.checkpoints import About
 
 
 class Savable(Protocol):
-    """A policy, as far as recorders are concerned."""
+    """A policy, or the state of a run, as far as recorders are concerned."""
 
     def save(self, folder: Path) -> None:
-        """Writes folder/adapters/generator and folder/adapters/discriminator, whole or not at all."""
+        """Writes all of it into a folder; of a policy folder/adapters, whole or not at all."""
         ...
 
 
-class Resumable(Protocol):
+class Resumable(Savable, Protocol):
     """The state of a run, as far as recorders are concerned."""
 
     def about(self, records: Mapping[str, int]) -> About:
         """What a checkpoint of it is of; `records` are the sizes of the files that it belongs to."""
-        ...
-
-    def save(self, folder: Path) -> None:
-        """Writes all of it into a folder."""
         ...
 
 

@@ -64,7 +64,7 @@ class TurnCache:
         self._role: Role | None = None
         self._before: list[Block] = []  # of the call before, read in this one
         self._now: list[Block] = []
-        self._found: dict[Ids, Prefix] = {}
+        self._prefixes: dict[Ids, Prefix] = {}
         self._waiting: Counter[Ids] = Counter()
 
     @property
@@ -76,7 +76,7 @@ class TurnCache:
         self._before, self._now = (self._now if role == self._role else []), []
         self._role, self._waiting = role, Counter(prompts)
         places = sorted((ids, i, row) for i, block in enumerate(self._before) for row, ids in enumerate(block.rows))
-        self._found = {prompt: self._longest(prompt, places) for prompt in self._waiting}
+        self._prefixes = {prompt: self._longest(prompt, places) for prompt in self._waiting}
         self._drop()
 
     def _longest(self, prompt: Ids, places: list[tuple[Ids, int, int]]) -> Prefix:
@@ -91,16 +91,16 @@ class TurnCache:
 
     def find(self, prompt: Ids) -> Prefix:
         """As it was looked up when the call began."""
-        return self._found.get(prompt, NO_PREFIX)
+        return self._prefixes.get(prompt, NO_PREFIX)
 
     def done(self, prompts: Sequence[Ids]) -> None:
         """These rows have gone on: what they began with is not needed for them again."""
         self._waiting -= Counter(prompts)
-        self._found = {prompt: found for prompt, found in self._found.items() if prompt in self._waiting}
+        self._prefixes = {prompt: prefix for prompt, prefix in self._prefixes.items() if prompt in self._waiting}
         self._drop()
 
     def _drop(self) -> None:
-        needed = {id(found.block) for found in self._found.values()}
+        needed = {id(prefix.block) for prefix in self._prefixes.values()}
         self._before = [block for block in self._before if id(block) in needed]
 
     def keep(self, rows: Sequence[Ids], cache: DynamicCache, mask: Tensor, chosen: Tensor | None = None) -> None:
@@ -183,19 +183,19 @@ def empty_cache(config: Any) -> DynamicCache:
     return cache
 
 
-def gather(found: Sequence[Prefix], config: Any, device: torch.device, room: int) -> tuple[DynamicCache, Tensor]:
-    """A cache that begins with what was found for each row, with room for so many tokens, and its mask [rows, slots]; what is
+def gather(prefixes: Sequence[Prefix], config: Any, device: torch.device, room: int) -> tuple[DynamicCache, Tensor]:
+    """A cache that begins with the prefix of each row, with room for so many tokens, and its mask [rows, slots]; what is
     known ends together."""
-    cache, width = empty_cache(config), max(each.length for each in found)
-    mask = torch.tensor([[0] * (width - each.length) + [1] * each.length for each in found], device=device)
+    cache, width = empty_cache(config), max(each.length for each in prefixes)
+    mask = torch.tensor([[0] * (width - each.length) + [1] * each.length for each in prefixes], device=device)
     if not width:
-        return cache, mask.view(len(found), 0).long()
+        return cache, mask.view(len(prefixes), 0).long()
     members: dict[int, list[int]] = {}
-    for i, each in enumerate(found):
+    for i, each in enumerate(prefixes):
         members.setdefault(id(each.block), []).append(i)
-    takes = [_Take.of([found[i] for i in own], own, width) for own in members.values() if found[own[0]].block]
+    takes = [_Take.of([prefixes[i] for i in rows], rows, width) for rows in members.values() if prefixes[rows[0]].block]
     for i in range(len(cache.layers)):
-        keys, values = (_laid(takes, i, half, len(found), width, room) for half in (0, 1))
+        keys, values = (_laid(takes, i, half, len(prefixes), width, room) for half in (0, 1))
         cache.layers[i] = GrowingLayer.of(keys, values, width)
     return cache, mask
 
@@ -210,13 +210,13 @@ class _Take:
     into: Tensor
 
     @classmethod
-    def of(cls, found: Sequence[Prefix], into: list[int], width: int) -> _Take:
-        block = found[0].block
+    def of(cls, prefixes: Sequence[Prefix], into: list[int], width: int) -> _Take:
+        block = prefixes[0].block
         assert block is not None
-        slots = torch.zeros(len(found), width, dtype=torch.long, device=block.mask.device)
-        for i, each in enumerate(found):
+        slots = torch.zeros(len(prefixes), width, dtype=torch.long, device=block.mask.device)
+        for i, each in enumerate(prefixes):
             slots[i, width - each.length :] = block.mask[each.row].nonzero()[: each.length, 0]
-        rows = torch.tensor([each.row for each in found], device=block.mask.device)
+        rows = torch.tensor([each.row for each in prefixes], device=block.mask.device)
         return cls(block, rows, slots, torch.tensor(into, device=block.mask.device))
 
 

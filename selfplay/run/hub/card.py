@@ -192,17 +192,17 @@ def licence_of(base: str | None, api: HfApi) -> dict[str, str]:
         return {"license": "mit"}
     page = f"{api.endpoint}/{base}"
     try:
-        told = api.model_info(base, timeout=PATIENCE).card_data or {}
+        stated = api.model_info(base, timeout=PATIENCE).card_data or {}
     except (OSError, HTTPError, HFValidationError, ValueError):
-        told = {}
-    given = told.get("license")
+        stated = {}
+    given = stated.get("license")
     name = _plain(given[0] if isinstance(given, list) and len(given) == 1 else given)
     if name and name != "other":
         return {"license": name}
-    link = _plain(told.get("license_link"), "/:?=%#_~") if name else ""
+    link = _plain(stated.get("license_link"), "/:?=%#_~") if name else ""
     if link and not link.startswith("https://"):
         link = "" if "/" in link or ":" in link else f"{page}/blob/main/{link}"
-    own = _plain(told.get("license_name")) if name else ""
+    own = _plain(stated.get("license_name")) if name else ""
     return {"license": "other", "license_name": own or "that-of-the-base-model", "license_link": link or page}
 
 

@@ -80,8 +80,8 @@ def push(
             _open(api, repo, public)
             if revision:
                 api.create_branch(repo, branch=revision, exist_ok=True)
-            told = f"selfplay: {run.name}"
-            api.upload_folder(repo_id=repo, folder_path=folder, commit_message=told, revision=revision)
+            message = f"selfplay: {run.name}"
+            api.upload_folder(repo_id=repo, folder_path=folder, commit_message=message, revision=revision)
         size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     return Pushed(f"{api.endpoint}/{repo}", size, time.monotonic() - began)
 
