@@ -188,7 +188,7 @@ def _updated(stage: int, groups: list[Group], trainers: Mapping[str, PeftTrainer
         sample
         for group in groups
         for chain in group.chains
-        for sample in conversation_samples(chain, lambda turn: 1.0 if turn.stage >= stage else None)
+        for sample in conversation_samples(chain, [1.0 if n >= stage else None for n in chain.stages])
     ]
     took: dict[str, list[float]] = {name: [] for name in trainers}
     gradients = {}

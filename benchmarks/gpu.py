@@ -222,7 +222,7 @@ def _update(run: Any, role: Any, groups: Iterable[Any]) -> None:
     policy = run.policy.by_role[role] if isinstance(run.policy, _Two) else run.policy
     talks = [talk for group in groups for talk in (group.chains if role == "generator" else group.suites)]
     samples = [
-        sample for i, talk in enumerate(talks) for sample in conversation_samples(talk, lambda turn, i=i: (-1.0) ** i)
+        sample for i, talk in enumerate(talks) for sample in conversation_samples(talk, [(-1.0) ** i] * len(talk.turns))
     ]
     before = {each: policy.trainer.digest(each) for each in (*ROLES, None)}
     stats = clipped_update(policy, role, samples, run.config, run.ranks)

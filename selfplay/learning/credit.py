@@ -15,7 +15,7 @@ from selfplay.game.episode import Role
 from selfplay.learning.ranks import Ranks
 from selfplay.learning.samples import Sample, conversation_samples
 from selfplay.match.counts import Counts
-from selfplay.match.record import Chain, Match, Suite
+from selfplay.match.record import Match
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +49,9 @@ def credit(
         for match, teaches in zip(trained, informative, strict=True)
         if teaches
         for episode in match.episodes(role)
-        for sample in _samples(episode)
+        for sample in conversation_samples(episode.conversation, episode.advantages)
     )
     return Credit(trained, samples, len(matches), sum(informative), made.running)
-
-
-def _samples(episode: Chain | Suite) -> list[Sample]:
-    turns = episode.conversation.turns
-    by_stage = {turn.stage: value for turn, value in zip(turns, episode.advantages, strict=True)}
-    return conversation_samples(episode.conversation, lambda turn: by_stage[turn.stage])
 
 
 def group_counts(credits: Mapping[Role, Credit]) -> Counts:

@@ -37,7 +37,9 @@ class Drift:
     def _measure(self, trainer: Trainer, groups: Sequence[Group], temperature: float, tokens: int) -> tuple[float, int]:
         total, count = 0.0, 0
         for role in ROLES:
-            samples = [s for group in groups for s in _prefix(group.chains if role == "generator" else group.suites)]
+            played = [group.chains if role == "generator" else group.suites for group in groups]
+            # The shared turns are the same in every branch.
+            samples = [sample for branches in played for first in branches[:1] for sample in _prefix(first)]
             for batch in micro_batches(samples, tokens, trainer.device):
                 then_N, _ = trainer.logprobs(role, batch, temperature, self.then[role])
                 # What the sampler said is the present player's side of the estimate: nothing is scored twice.
@@ -46,10 +48,8 @@ class Drift:
         return total, count
 
 
-def _prefix(branches: Sequence[Conversation]) -> list[Sample]:
-    """The shared turns, as scored spans; they are the same in every branch."""
-    return [
-        sample
-        for conversation in branches[:1]
-        for sample in conversation_samples(conversation, lambda turn: 0.0 if turn.key.branch == PREFIX else None)
-    ]
+def _prefix(conversation: Conversation) -> list[Sample]:
+    """The shared turns, as scored spans."""
+    return conversation_samples(
+        conversation, [0.0 if turn.key.branch == PREFIX else None for turn in conversation.turns]
+    )

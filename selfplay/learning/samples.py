@@ -7,13 +7,13 @@ one row was left out: it does not pay on a CPU.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from selfplay.game.episode import Conversation, Turn
+from selfplay.game.episode import Conversation
 from selfplay.learning.policy.errors import PolicyError
 from selfplay.learning.policy.protocol import Rows
 
@@ -46,15 +46,16 @@ class Sample:
         return self.ids[: max(0, min((span.start for span in self.spans), default=0) - 1)]
 
 
-def conversation_samples(conversation: Conversation, advantage: Callable[[Turn], float | None]) -> list[Sample]:
-    """One sample per token sequence that holds a scored turn. `advantage` of a turn; None: the turn is context."""
+def conversation_samples(conversation: Conversation, advantages: Sequence[float | None]) -> list[Sample]:
+    """One sample per token sequence that holds a scored turn. `advantages`: of each turn, None for one that is context."""
+    by_stage = dict(zip(conversation.stages, advantages, strict=True))
     samples: list[Sample] = []
     for turns in conversation.sequences:
         ids = tuple(i for turn in turns for part in (turn.prompt, turn.ids) for i in part)
         spans, end = [], 0
         for turn in turns:
             start, end = end + len(turn.prompt), end + len(turn.prompt) + len(turn.ids)
-            value = advantage(turn)
+            value = by_stage[turn.stage]
             if value is not None and turn.ids:
                 spans.append(Span(start, end, value, turn.logprobs))
         if spans:

@@ -31,7 +31,6 @@ SCHEMA = 1
 FOLDER, MANIFEST = CHECKPOINTS, "manifest.json"
 _PARTIAL, _OLD = ".partial", ".old"
 _NAME = re.compile(r"(\d+)(\.old)?")
-_BLOCK = 1 << 20
 GREEDY, PROTOTYPE = "code_greedy", "prototype"  # ways of choosing the best
 
 Say = Callable[[str], None]
@@ -263,10 +262,8 @@ def _remove(path: Path) -> None:
 
 
 def _sha256(path: Path, sync: bool = False) -> str:
-    digest = hashlib.sha256()
     with open(path, "rb") as file:
-        while block := file.read(_BLOCK):
-            digest.update(block)
+        digest = hashlib.file_digest(file, "sha256")
         if sync:
             os.fsync(file.fileno())
     return digest.hexdigest()

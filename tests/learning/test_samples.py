@@ -40,13 +40,13 @@ def drawn(seed: int, count: int) -> list[Sample]:
 
 
 def test_turns_of_one_sequence_are_one_sample_with_a_span_each() -> None:
-    [sample] = conversation_samples(conversation((2, 3, True), (1, 2, False)), lambda turn: float(turn.stage))
+    [sample] = conversation_samples(conversation((2, 3, True), (1, 2, False)), [1.0, 2.0])
     assert [(span.start, span.end, span.advantage) for span in sample.spans] == [(2, 5, 1.0), (6, 8, 2.0)]
     assert sample.ids == tuple(range(100, 108))
 
 
 def test_turns_with_prompts_of_their_own_are_samples_of_their_own() -> None:
-    made = conversation_samples(conversation((2, 3, True), (1, 2, True)), lambda turn: 1.0)
+    made = conversation_samples(conversation((2, 3, True), (1, 2, True)), [1.0, 1.0])
     assert [(sample.ids, sample.spans[0].start) for sample in made] == [
         (tuple(range(100, 105)), 2),
         (tuple(range(105, 108)), 1),
@@ -55,10 +55,10 @@ def test_turns_with_prompts_of_their_own_are_samples_of_their_own() -> None:
 
 def test_turns_without_an_advantage_or_without_tokens_are_context() -> None:
     talk = conversation((2, 3, True), (1, 0, False), (1, 2, False))
-    [sample] = conversation_samples(talk, lambda turn: None if turn.stage == 1 else 0.5)
+    [sample] = conversation_samples(talk, [None, 0.5, 0.5])
     assert [(span.start, span.end) for span in sample.spans] == [(7, 9)]
-    assert conversation_samples(talk, lambda turn: None) == []
-    assert conversation_samples(talk, lambda turn: 0.5 if turn.stage == 2 else None) == []
+    assert conversation_samples(talk, [None] * 3) == []
+    assert conversation_samples(talk, [None, 0.5, None]) == []
 
 
 def test_what_follows_the_last_scored_token_is_not_needed() -> None:
