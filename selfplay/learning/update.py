@@ -166,7 +166,7 @@ def _inner_step(
             trainer.take_gradient(role)  # what a pass had collected when memory ran out
         batches = list(micro_batches(samples, tokens, trainer.device, trainer.bounds.shares_prefixes))
         anchors = [None] * len(batches) if anchor is None else _cut(anchor, [len(each.advantage_N) for each in batches])
-        return [_accumulate(trainer, role, batch, own, config) for batch, own in zip(batches, anchors, strict=True)]
+        return [_accumulate(trainer, role, batch, each, config) for batch, each in zip(batches, anchors, strict=True)]
 
     # Tokens beyond which a micro-batch would hold no more: all rows as long as the longest.
     most = len(samples) * max((sample.needed for sample in samples), default=1)
@@ -268,8 +268,8 @@ def _stats(steps: list[_Tally], ratio_max: float, gap_max: float, norm: float) -
 
 def update_metrics(stats: Mapping[Role, UpdateStats]) -> dict[str, Any]:
     """The metrics of a step's updates: the last one's by name and, where both roles were trained, each role's."""
-    figures = {role: asdict(own) for role, own in stats.items()}
+    figures = {role: asdict(each) for role, each in stats.items()}
     metrics = dict(*list(figures.values())[-1:])
     if len(figures) > 1:
-        metrics |= {f"{name}/{role}": value for role, own in figures.items() for name, value in own.items()}
+        metrics |= {f"{name}/{role}": value for role, each in figures.items() for name, value in each.items()}
     return metrics

@@ -109,11 +109,11 @@ class Adapters:
     @torch.no_grad()
     def put(self, weights: Mapping[Role, Snapshot]) -> None:
         """Gives roles the weights of snapshots. Raises PolicyError, with nothing changed, where one does not fit."""
-        for role, own in weights.items():
-            _check_fit(f"the {role}'s snapshot", own, self.parameters[role])
-        for role, own in weights.items():
+        for role, snapshot in weights.items():
+            _check_fit(f"the {role}'s snapshot", snapshot, self.parameters[role])
+        for role, snapshot in weights.items():
             for name, parameter in self.parameters[role].items():
-                parameter.copy_(own[name])
+                parameter.copy_(snapshot[name])
 
     def digest(self, role: Role | None) -> str:
         """SHA-256 over a role's parameters, bit for bit; None: over everything that is no adapter."""
@@ -197,12 +197,12 @@ def _named(model: PeftModel, role: Role) -> dict[str, Parameter]:
     return named
 
 
-def _check_fit(what: str, weights: Snapshot, own: Mapping[str, torch.Tensor]) -> None:
-    if weights.keys() != own.keys():
+def _check_fit(what: str, weights: Snapshot, policy: Mapping[str, torch.Tensor]) -> None:
+    if weights.keys() != policy.keys():
         raise PolicyError(
-            f"{what} holds {len(weights)} tensors where this policy has {len(own)}, or others; use the same LoRA targets"
+            f"{what} holds {len(weights)} tensors where this policy has {len(policy)}, or others; use the same LoRA targets"
         )
-    for name, tensor in own.items():
+    for name, tensor in policy.items():
         if weights[name].shape != tensor.shape:
             shapes = f"{name} is {list(weights[name].shape)} where this policy has {list(tensor.shape)}"
             raise PolicyError(f"{what} was made for another model or rank: {shapes}")

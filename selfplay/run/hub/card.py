@@ -8,6 +8,7 @@ stands in the command alone.
 from __future__ import annotations
 
 import shlex
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from itertools import islice
@@ -82,7 +83,9 @@ def card(record: RunRecord, about: Subject, api: HfApi) -> str:
         keep_trailing_newline=True,
         autoescape=False,  # it writes Markdown, not HTML
     )
-    sample = _sample(record)
+    sample, fence = _sample(record), "```"
+    while fence in sample:
+        fence += "`"
     return environment.get_template("card.md.jinja").render(
         metadata=data.to_yaml(),
         about=about,
@@ -91,7 +94,7 @@ def card(record: RunRecord, about: Subject, api: HfApi) -> str:
         change=before_after(record.evaluations),
         command=command(record.path),
         sample=sample,
-        fence=_fence(sample),
+        fence=fence,
         settings=record.config,
         problems=_problems(record),
         licence=licence,
@@ -166,18 +169,9 @@ def curves(record: RunRecord) -> str:
 
 def _sample(record: RunRecord) -> str:
     """One of the last episodes; empty where none is kept."""
-    found = None
-    for _, match in islice(ledger_of(record.path), LOOKED):
-        found = match
-    text = sample_text(found) if found else ""
+    matches = deque((match for _, match in islice(ledger_of(record.path), LOOKED)), maxlen=1)
+    text = sample_text(matches[0]) if matches else ""
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}\n... {len(text) - LONGEST} more characters"
-
-
-def _fence(text: str) -> str:
-    fence = "```"
-    while fence in text:
-        fence += "`"
-    return fence
 
 
 def licence_of(base: str | None, api: HfApi) -> dict[str, str]:

@@ -116,8 +116,8 @@ def _chain(chain: Chain, turns: Numbered) -> dict[str, Any]:
         "turns": turns.of(chain.conversation),
         "code": shown(chain.code.source or ""),
         "how": chain.code.how,
-        "reward": _short(chain.reward),
-        "advantages": _paid(chain.advantages),
+        "reward": _short((chain.reward,))[0],
+        "advantages": _short(chain.advantages),
     }
 
 
@@ -125,8 +125,8 @@ def _suite(suite: Suite, turns: Numbered, place: dict[tuple[object, ...], int]) 
     return {
         "turns": turns.of(suite.conversation),
         "reads": suite.reads,
-        "rewards": _paid(suite.rewards),
-        "advantages": _paid(suite.advantages),
+        "rewards": _short(suite.rewards),
+        "advantages": _short(suite.advantages),
         "tests": [_tests(turn, place) for turn in suite.turns],
     }
 
@@ -149,9 +149,5 @@ def fails(verdicts: Sequence[str]) -> bool:
     return not KILLS.isdisjoint(verdicts) or "not_collected" in verdicts
 
 
-def _paid(values: Values) -> list[float | None]:
-    return [_short(value) for value in values]
-
-
-def _short(value: float | None) -> float | None:
-    return None if value is None else round(value, 3)
+def _short(values: Values) -> list[float | None]:
+    return [None if value is None else round(value, 3) for value in values]

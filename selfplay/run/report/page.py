@@ -75,6 +75,7 @@ def page(record: RunRecord, ledger: Ledger, gallery: Gallery, tallies: Tallies, 
 
     environment = Environment(loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined)
     script = (HERE / "page.js").read_text(encoding="utf-8")
+    everything = dict(record.config) | dict(record.made_with)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return environment.get_template("page.html.jinja").render(
         run=record,
@@ -89,7 +90,7 @@ def page(record: RunRecord, ledger: Ledger, gallery: Gallery, tallies: Tallies, 
             embedded({"legend": LEGEND, "stages": [stage.name for stage in STAGES], "groups": gallery.entries})
         ),
         texts=[Markup(text) for text in gallery.texts],
-        settings=_settings(record),
+        settings=[(printable(str(name)), printable(str(value))) for name, value in everything.items()],
         style=Markup((HERE / "page.css").read_text(encoding="utf-8")),
         script=Markup(script),
         digest=digest,
@@ -149,11 +150,6 @@ def before_after(evaluations: Mapping[str, Mapping[str, Any]]) -> BeforeAfter | 
         if key in before and key in after
     )
     return BeforeAfter(about, ("before", last), rows)
-
-
-def _settings(record: RunRecord) -> list[tuple[str, str]]:
-    everything = dict(record.config) | dict(record.made_with)
-    return [(printable(str(name)), printable(str(value))) for name, value in everything.items()]
 
 
 def _write(path: Path, text: str) -> None:
