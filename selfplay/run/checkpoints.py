@@ -105,9 +105,9 @@ def write(run: Path, about: About, save: Callable[[Path], None]) -> Checkpoint:
         save(partial)
         paths = sorted(path for path in partial.rglob("*") if path.is_file())
         files = {str(path.relative_to(partial)): (path.stat().st_size, _sha256(path, sync=True)) for path in paths}
-        made = Checkpoint(place, about, datetime.now(UTC).isoformat(timespec="seconds"), files)
+        checkpoint = Checkpoint(place, about, datetime.now(UTC).isoformat(timespec="seconds"), files)
         with open(partial / MANIFEST, "w", encoding="utf-8") as file:
-            json.dump({"schema": SCHEMA, "time": made.time, **asdict(about), "files": files}, file, indent=1)
+            json.dump({"schema": SCHEMA, "time": checkpoint.time, **asdict(about), "files": files}, file, indent=1)
             file.flush()
             os.fsync(file.fileno())
         for folder in {partial, *(path.parent for path in paths)}:
@@ -121,7 +121,7 @@ def write(run: Path, about: About, save: Callable[[Path], None]) -> Checkpoint:
         shutil.rmtree(partial, ignore_errors=True)
         raise
     _remove(old)
-    return made
+    return checkpoint
 
 
 def read(path: Path) -> Checkpoint:
@@ -136,15 +136,15 @@ def read(path: Path) -> Checkpoint:
 
 def listed(run: str | Path, say: Say = lambda text: None) -> list[Checkpoint]:
     """Those of a run with a readable manifest, by step. `say` is told of the others."""
-    found: dict[int, Checkpoint] = {}
+    by_step: dict[int, Checkpoint] = {}
     for path in _folders(Path(run)):
         try:
-            made = read(path)
+            checkpoint = read(path)
         except CheckpointError as error:
             say(str(error))
             continue
-        found[made.step] = made  # a step's own folder comes after its .old
-    return [found[step] for step in sorted(found)]
+        by_step[checkpoint.step] = checkpoint  # a step's own folder comes after its .old
+    return [by_step[step] for step in sorted(by_step)]
 
 
 def latest(run: str | Path, say: Say = lambda text: None, resumable: bool = False) -> Checkpoint | None:
@@ -182,18 +182,18 @@ def to_resume(path: str | Path, say: Say = lambda text: None) -> Checkpoint | No
     run = run_folder(str(path))
     if run == Path(path):
         return latest(run, say, resumable=True)
-    made = read(Path(path))
-    made.check()
-    check_records(run, made)
-    return made
+    checkpoint = read(Path(path))
+    checkpoint.check()
+    check_records(run, checkpoint)
+    return checkpoint
 
 
 def keep(run: Path) -> None:
     """Removes all but the last of each stage, the newest two, and the best in either way."""
-    found = listed(run)
-    stays = {each.step for each in found if each.about.evaluated} | {each.step for each in found[-2:]}
-    stays |= {max(found, key=lambda each: _rank(each, by)).step for by in (GREEDY, PROTOTYPE) if found}
-    for each in found:
+    checkpoints = listed(run)
+    stays = {each.step for each in checkpoints if each.about.evaluated} | {each.step for each in checkpoints[-2:]}
+    stays |= {max(checkpoints, key=lambda each: _rank(each, by)).step for by in (GREEDY, PROTOTYPE) if checkpoints}
+    for each in checkpoints:
         if each.step not in stays:
             _remove(each.path)
 
@@ -205,31 +205,33 @@ def drop_after(run: Path, step: int) -> None:
             _remove(path)
 
 
-def _rank(made: Checkpoint, by: str) -> tuple[bool, float, int]:
-    score = made.score(by)
-    return score is not None, score or 0.0, made.step
+def _rank(checkpoint: Checkpoint, by: str) -> tuple[bool, float, int]:
+    score = checkpoint.score(by)
+    return score is not None, score or 0.0, checkpoint.step
 
 
-def check_records(run: Path, made: Checkpoint) -> None:
+def check_records(run: Path, checkpoint: Checkpoint) -> None:
     """Raises CheckpointError where a file of records is shorter than it was: what is missing could not be made again."""
-    for name, size in made.about.records.items():
+    for name, size in checkpoint.about.records.items():
         there = (run / name).stat().st_size if (run / name).is_file() else 0
         if there < size:
             raise CheckpointError(
-                f"checkpoint {made.path} cannot be resumed: {run / name} holds {there} bytes of {size}"
+                f"checkpoint {checkpoint.path} cannot be resumed: {run / name} holds {there} bytes of {size}"
             )
 
 
-def _whole(run: Path, found: list[Checkpoint], say: Say, instead: str, resumable: bool = False) -> Checkpoint | None:
-    for made in found:
+def _whole(
+    run: Path, checkpoints: list[Checkpoint], say: Say, instead: str, resumable: bool = False
+) -> Checkpoint | None:
+    for checkpoint in checkpoints:
         try:
-            made.check()
+            checkpoint.check()
             if resumable:
-                check_records(run, made)
+                check_records(run, checkpoint)
         except CheckpointError as error:
             say(f"{error}; {instead}")
             continue
-        return made
+        return checkpoint
     if _folders(run):
         raise CheckpointError(
             f"none of the checkpoints in {run / FOLDER} can be used; bring back a copy, or begin again in another --output-dir"
