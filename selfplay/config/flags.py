@@ -83,11 +83,10 @@ def _dashed(word: str) -> str:
 
 def to_flags(config: Config) -> list[str]:
     """Flags that `from_flags` reads as this configuration."""
-    return [_flag(each.name, getattr(config, each.name)) for each in fields(Config)]
-
-
-def _flag(name: str, value: Any) -> str:
-    return f"--{name.replace('_', '-')}={','.join(map(str, value)) if isinstance(value, tuple) else value}"
+    values = {each.name.replace("_", "-"): getattr(config, each.name) for each in fields(Config)}
+    return [
+        f"--{flag}={','.join(map(str, value)) if isinstance(value, tuple) else value}" for flag, value in values.items()
+    ]
 
 
 def _parser(prog: str, about: str | None, keys: Collection[str], extra: CommandFlags) -> _Parser:

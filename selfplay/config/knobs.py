@@ -305,7 +305,9 @@ class Knobs:
     def __post_init__(self) -> None:
         for each in fields(self):
             check_range(each, getattr(self, each.name))
-        _check_stages(self.stages)
+        if not self.stages or list(self.stages) != sorted({1, 2, 3, 4, 5} & set(self.stages)):
+            given = ", ".join(map(str, self.stages)) or "empty"
+            raise ConfigError(f"stages is {given}: give some of 1 2 3 4 5, each once, in order")
         for name in ("learning_rate", "epsilon", "eval_problems"):
             if not 1 <= len(getattr(self, name)) <= 2:
                 given = ", ".join(map(str, getattr(self, name)))
@@ -331,9 +333,3 @@ class Knobs:
 def hints() -> dict[str, Any]:
     """The type of every key."""
     return get_type_hints(Knobs)
-
-
-def _check_stages(stages: tuple[int, ...]) -> None:
-    if not stages or list(stages) != sorted(set(stages)) or not set(stages) <= {1, 2, 3, 4, 5}:
-        given = ", ".join(map(str, stages)) or "empty"
-        raise ConfigError(f"stages is {given}: give some of 1 2 3 4 5, each once, in order")

@@ -36,7 +36,7 @@ class _Unfit(Exception):
 
 def read(name: str, value: object, hint: Any) -> Any:
     """`value` as the type `hint`. Raises ConfigError, or UnknownName where it should be one of a few words."""
-    choices = _choices(hint)
+    choices = tuple(part for part in _parts(hint) if isinstance(part, str))
     if isinstance(value, bool) and "off" in choices:
         value = "on" if value else "off"  # what YAML takes a bare on or off for
     if choices == _parts(hint) and value not in choices:
@@ -96,10 +96,6 @@ def _parts(hint: Any) -> tuple[Any, ...]:
     if get_origin(hint) in (Union, UnionType):
         return tuple(part for each in get_args(hint) for part in _parts(each))
     return get_args(hint) if get_origin(hint) is Literal else (hint,)
-
-
-def _choices(hint: Any) -> tuple[str, ...]:
-    return tuple(part for part in _parts(hint) if isinstance(part, str))
 
 
 def _as(value: Any, hint: Any) -> Any:

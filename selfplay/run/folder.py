@@ -96,7 +96,8 @@ class RunFolder(Recorder):
     def checkpoint(self, state: Resumable, must: bool = False) -> None:
         """Writes a checkpoint where one is due, or `must` be, and removes what is in excess."""
         about = state.about({})
-        if about == self._kept or not (must or self._due()):
+        is_due = time.perf_counter() - self._kept_at >= PACE * self._cost
+        if about == self._kept or not (must or is_due):
             return
         self._append(METRICS, self._waiting)
         self._waiting = []
@@ -131,9 +132,6 @@ class RunFolder(Recorder):
             partial.replace(place)
         else:
             place.unlink(missing_ok=True)
-
-    def _due(self) -> bool:
-        return time.perf_counter() - self._kept_at >= PACE * self._cost
 
     def _append(self, name: str, records: Iterable[Mapping[str, Any]]) -> None:
         self._begin()

@@ -56,7 +56,7 @@ class Progress(Recorder):
 
     def __init__(self, out: TextIO | None = None, width: int | None = None) -> None:
         self.out = out or sys.stdout
-        self.width = width or terminal_width(self.out)
+        self.width = width or (shutil.get_terminal_size().columns if self.out.isatty() else sys.maxsize)
         self._lines = 0
 
     def say(self, text: str) -> None:
@@ -89,11 +89,6 @@ class Progress(Recorder):
 
     def _print(self, text: str) -> None:
         print(printable(text), file=self.out, flush=True)  # a sample is what models wrote
-
-
-def terminal_width(out: TextIO) -> int:
-    """Characters of a line of `out`; a file has no limit."""
-    return shutil.get_terminal_size().columns if out.isatty() else sys.maxsize
 
 
 def header() -> str:
