@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from selfplay.errors import SelfplayError
-from selfplay.learning.policy import PolicyError
+from selfplay.learning.policy import PolicyError, check_kind
 
 _WRITERS = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration")
 _LINEARS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")  # of a layer
@@ -101,8 +101,6 @@ def model_config(model: str) -> dict[str, Any]:
             f"{model} is quantised by {method}, which adapters here do not train on; choose the unquantised model, which is "
             "loaded in 4 bit where bitsandbytes is installed"
         )
-    from selfplay.learning.policy.hf import check_kind  # transformers
-
     check_kind(model, config)
     return config
 

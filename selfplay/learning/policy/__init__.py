@@ -10,7 +10,7 @@ Neither transformers nor PEFT is imported before a policy is opened.
 """
 
 from selfplay.learning.policy.errors import PolicyError
-from selfplay.learning.policy.opening import open_policy
+from selfplay.learning.policy.opening import check_kind, open_policy
 from selfplay.learning.policy.player import Policy
 from selfplay.learning.policy.relief import SILENT, Relief
 from selfplay.learning.policy.settings import EMBEDDED, Choice
@@ -24,6 +24,7 @@ __all__ = [
     "PolicyError",
     "Relief",
     "Thinking",
+    "check_kind",
     "names_thoughts",
     "open_policy",
 ]

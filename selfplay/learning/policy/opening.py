@@ -7,6 +7,7 @@ must be imported before transformers can be.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +51,13 @@ def open_policy(
     if isinstance(trainer, PeftTrainer):
         check_adapters(policy, trainer)
     return policy
+
+
+def check_kind(source: str | Path, config: Mapping[str, Any]) -> None:
+    """Raises PolicyError where no causal language model can be made of a config.json, before anything is opened."""
+    from selfplay.learning.policy import hf
+
+    hf.check_kind(source, config)
 
 
 def open_trainer(source: str | Path, choice: Choice | None = None, seed: int = 0, device: str = "auto") -> Trainer:
