@@ -7,7 +7,7 @@
 The left side is what was recorded, with advantages as they were computed; the right side scores the same verdicts under
 the other rule, its running means replayed step by step from the first. Beside that the run's own rule is computed
 again, and `differing` counts where it does not give what was recorded: 0, unless rules or records were changed since.
-One step's rewards are in memory at a time, and two numbers for each reward of the run. Left out: what the run would have
+One step's matches are in memory at a time, and two numbers for each reward of the run. Left out: what the run would have
 become under the other rule; it was played and trained under its own.
 """
 
@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from math import isfinite, isnan, nan
+from typing import NamedTuple
 
 import numpy as np
 
@@ -72,7 +73,7 @@ class StageScores:
     advantage_order: float | None
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True)
 class Disagreement:
     """An episode that the two rules see differently, by how many deviations of its group (`distance`).
 
@@ -81,15 +82,15 @@ class Disagreement:
     """
 
     distance: float
-    line: int = field(compare=False)
-    step: int = field(compare=False)
-    stage: int = field(compare=False)
-    role: Role = field(compare=False)
-    problem: str = field(compare=False)
-    number: int = field(compare=False)
-    rewards: tuple[float | None, float | None] = field(compare=False)
-    standings: tuple[float, float] = field(compare=False)
-    text: tuple[str, ...] = field(compare=False)
+    line: int
+    step: int
+    stage: int
+    role: Role
+    problem: str
+    number: int
+    rewards: tuple[float | None, float | None]
+    standings: tuple[float, float]
+    text: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +128,9 @@ def rescore(
     `groups` says how many a step has, where that is known. A last step that has fewer is left out, since advantages
     need all of them; an earlier one, or steps out of order, raise LedgerError.
     """
-    own, tally = scoring(None, None, config), _Tally(config, other, shown)
+    tally = _Tally(config, other, shown)
     incomplete, last = None, None
-    for step, matches in groupby(ledger, key=lambda numbered: numbered[1].step):
+    for step, numbered in groupby(ledger, key=lambda numbered: numbered[1].step):
         if last is not None and step.index <= last:
             raise LedgerError(f"step {step.index} comes after step {last}: a ledger has the steps of one run in order")
         if incomplete is not None:
@@ -137,25 +138,20 @@ def rescore(
                 f"step {incomplete} has other groups than metrics.jsonl says, and is not the last: restore both"
             )
         last = step.index
-        judged = [tally.judged(line, match, own.rule) for line, match in matches]
-        if groups and len(judged) != groups.get(step.index, len(judged)):
+        matches = [tally.scored(line, match) for line, match in numbered]
+        if groups and len(matches) != groups.get(step.index, len(matches)):
             incomplete = step.index
         else:
-            tally.add(step, judged, own.advantages)
-    return tally.told(incomplete)
+            tally.add(step, matches)
+    return tally.tables(incomplete)
 
 
-@dataclass(frozen=True, slots=True)
-class _Judged:
-    """What a step keeps of a match: by role the rewards of the trained turns under both rules, what was trained, and turns
-    by their stages. `off`: rewards, of `rewards`, that the run's own rule does not give again."""
+class _Scored(NamedTuple):
+    """A match as it was recorded, and as the other rule scores it."""
 
-    recorded: Mapping[Role, list[Values]]
-    again: Mapping[Role, list[Values]]
-    trained: Mapping[Role, list[tuple[Values, tuple[int, ...]]]]
-    rewards: int
-    off: int
-    found: Sequence[Disagreement]
+    line: int
+    recorded: Match
+    again: Match
 
 
 @dataclass(slots=True)
@@ -172,56 +168,56 @@ class _Tally:
     """What the steps so far add up to, and the running means of both scorings."""
 
     def __init__(self, config: Config, other: Scoring, shown: int) -> None:
-        self.config, self.other, self.shown = config, other, shown
+        self.config, self.shown = config, shown
+        self.scorings = scoring(None, None, config), other
         self.running = [RunningMeans(), RunningMeans()]
         self.cells: dict[tuple[Role, int], _Cell] = {}
-        self.found: list[Disagreement] = []
+        self.disagreements: list[Disagreement] = []
         self.steps = self.groups = self.compared = self.differing = 0
 
-    def judged(self, line: int, match: Match, own: RewardRule) -> _Judged:
-        """Scores one match under both rules. Raises LedgerError where it has no rewards, as an evaluation's."""
+    def scored(self, line: int, match: Match) -> _Scored:
+        """Scores one match under the other rule. Raises LedgerError where it has no rewards, as an evaluation's."""
         if any(len(suite.rewards) != len(suite.turns) for suite in match.suites):
             raise LedgerError(f"line {line}: its suites have no rewards; this is no match that a run trained on")
-        [same], [again] = score([match], own), score([match], self.other.rule)
-        pairs = list(zip(_rewards(match), _rewards(same), strict=True))
-        stages = trained_stages(match.step, self.config.trained_stages)
-        roles = trained_roles(match.step, self.config.adversary)
-        return _Judged(
-            {role: match.rewards(role, stages) for role in roles},
-            {role: again.rewards(role, stages) for role in roles},
-            {role: [(each.advantages, each.conversation.stages) for each in match.episodes(role)] for role in roles},
-            len(pairs),
-            sum(one != two for one, two in pairs),
-            [each for role in roles for each in self._disagreements(line, match, again, role, stages)],
-        )
+        return _Scored(line, match, score([match], self.scorings[1].rule)[0])
 
-    def add(self, step: Step, judged: Sequence[_Judged], own: str) -> None:
+    def add(self, step: Step, matches: Sequence[_Scored]) -> None:
         """Takes in a whole step: advantages look at all of its groups."""
         stages = trained_stages(step, self.config.trained_stages)
         for role in trained_roles(step, self.config.adversary):
             cell = self.cells.setdefault((role, step.stage), _Cell())
-            cell.groups += len(judged)
-            for side, name in enumerate((own, self.other.advantages)):
-                rewards = [(each.again if side else each.recorded)[role] for each in judged]
-                made = advantages(name, rewards, role, stages, self.running[side])
-                self.running[side] = made.running
-                cell.informative[side] += sum(made.informative)
+            cell.groups += len(matches)
+            for side, each in enumerate(self.scorings):
+                rewards = [(match.again if side else match.recorded).rewards(role, stages) for match in matches]
+                values = advantages(each.advantages, rewards, role, stages, self.running[side])
+                self.running[side] = values.running
+                cell.informative[side] += sum(values.informative)
                 cell.rewards[side].extend(_flat(rewards, role))
-                cell.advantages[side].extend(_flat(made.values, role))
+                cell.advantages[side].extend(_flat(values.values, role))
                 if not side:
-                    self._compare(role, stages, judged, made.values)
-        self.steps, self.groups = self.steps + 1, self.groups + len(judged)
-        self.compared += sum(each.rewards for each in judged)
-        self.differing += sum(each.off for each in judged)
-        self.found = heapq.nlargest(self.shown, [*self.found, *(found for each in judged for found in each.found)])
+                    self._compare_advantages(role, stages, matches, values.values)
+        for line, recorded, again in matches:
+            self._compare_rewards(recorded)
+            roles = trained_roles(step, self.config.adversary)
+            new = [each for role in roles for each in self._disagreements(line, recorded, again, role, stages)]
+            most = [*self.disagreements, *new]
+            self.disagreements = heapq.nlargest(self.shown, most, key=lambda each: each.distance)
+        self.steps, self.groups = self.steps + 1, self.groups + len(matches)
 
-    def _compare(
-        self, role: Role, stages: Sequence[int], judged: Sequence[_Judged], values: Sequence[Sequence[Values]]
+    def _compare_rewards(self, match: Match) -> None:
+        """Counts the recorded rewards that the run's own rule does not give."""
+        [same] = score([match], self.scorings[0].rule)
+        pairs = list(zip(_rewards(match), _rewards(same), strict=True))
+        self.compared += len(pairs)
+        self.differing += sum(one != two for one, two in pairs)
+
+    def _compare_advantages(
+        self, role: Role, stages: Sequence[int], matches: Sequence[_Scored], values: Sequence[Sequence[Values]]
     ) -> None:
         """Counts the recorded advantages that are not those computed again."""
-        for each, episodes in zip(judged, values, strict=True):
-            for (recorded, turns), own in zip(each.trained[role], episodes, strict=True):
-                again = on_turns(turns, stages, own)
+        for match, group in zip(matches, values, strict=True):
+            for episode, computed in zip(match.recorded.episodes(role), group, strict=True):
+                again, recorded = on_turns(episode.conversation.stages, stages, computed), episode.advantages
                 self.compared += len(again)
                 self.differing += sum(a != b for a, b in zip(again, recorded, strict=True)) if recorded else len(again)
 
@@ -232,22 +228,20 @@ class _Tally:
         if not self.shown:
             return
         rewards = [[_mean(turns) for turns in each.rewards(role, stages)] for each in (match, again)]
-        standings = [_standings(own) for own in rewards]
-        enough = self.found[-1].distance if len(self.found) == self.shown else 0.0
-        for number, (one, two) in enumerate(zip(*standings, strict=True)):
+        enough = self.disagreements[-1].distance if len(self.disagreements) == self.shown else 0.0
+        for number, (one, two) in enumerate(zip(*map(_standings, rewards), strict=True)):
             distance = abs(one - two)
             if distance > enough:
                 step, pair = match.step, (_number(rewards[0][number]), _number(rewards[1][number]))
                 about = (line, step.index, step.stage, role, match.problem.id, number)
                 yield Disagreement(distance, *about, pair, (one, two), tuple(excerpt(match, role, number, stages)))
 
-    def told(self, incomplete: int | None) -> Rescored:
-        """The tables."""
+    def tables(self, incomplete: int | None) -> Rescored:
         order = sorted(self.cells, key=lambda key: (key[0] != "generator", key[1]))
         with np.errstate(all="ignore"):  # a made-up ledger may hold numbers whose squares no float takes
             rows = tuple(_row(role, stage, self.cells[role, stage]) for role, stage in order)
-        counts = {"compared": self.compared, "differing": self.differing, "incomplete": incomplete}
-        return Rescored(self.steps, self.groups, rows, tuple(self.found), **counts)
+        shown = tuple(self.disagreements)
+        return Rescored(self.steps, self.groups, rows, shown, self.compared, self.differing, incomplete)
 
 
 def _rewards(match: Match) -> Iterator[float | None]:
@@ -286,20 +280,18 @@ def _standings(rewards: Sequence[float]) -> list[float]:
 
 
 def _row(role: Role, stage: int, cell: _Cell) -> StageScores:
-    rewards, advantages = ([np.array(own) for own in each] for each in (cell.rewards, cell.advantages))
-    recorded, again = (
-        _side(own, count / max(cell.groups, 1)) for own, count in zip(rewards, cell.informative, strict=True)
-    )
-    return StageScores(
-        role, stage, cell.groups, len(rewards[0]), recorded, again, _order(*rewards), _order(*advantages)
-    )
+    rewards, advantages = ([np.array(side) for side in sides] for sides in (cell.rewards, cell.advantages))
+    groups = max(cell.groups, 1)
+    recorded, again = (_side(values, count / groups) for values, count in zip(rewards, cell.informative, strict=True))
+    orders = _order(*rewards), _order(*advantages)
+    return StageScores(role, stage, cell.groups, len(rewards[0]), recorded, again, *orders)
 
 
 def _side(rewards: np.ndarray, informative: float) -> Side:
     known = rewards[~np.isnan(rewards)]
-    return (
-        Side(_number(known.mean()), _number(known.std()), informative) if len(known) else Side(None, None, informative)
-    )
+    if not len(known):
+        return Side(None, None, informative)
+    return Side(_number(known.mean()), _number(known.std()), informative)
 
 
 def _order(one: np.ndarray, two: np.ndarray) -> float | None:
