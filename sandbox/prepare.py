@@ -10,6 +10,8 @@ Runs in the child of a test, on the test's own text; whatever it gets wrong, it 
 
 import ast
 import sys
+from functools import cache
+from typing import Any
 
 MAX_SITES = 2_000  # of a text, as it is written; rows of a loop are counted where they happen
 _SHOWN = 2_000  # characters of a site's source
@@ -44,11 +46,10 @@ class Prepared:
         self.tree = ast.parse(text)
         self.public = frozenset(public)
         self.modules = _modules_under_test(self.tree, self.public)
-        self.sources, self.rests = (
-            [],
-            {},
-        )  # by line of a site or of a helper's call: lines it rests on, lines of its loop
-        self._drop_copies()
+        self.sources = []
+        self.rests = {}  # by line of a site or of a helper's call: lines it rests on, lines of its loop
+        kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+        self.tree.body = [node for node in self.tree.body if not (isinstance(node, kinds) and node.name in self.public)]
         self.plain = _is_plain(self.tree)
         functions = [node for node in ast.walk(self.tree) if isinstance(node, ast.FunctionDef)]
         self.shared = {node.name for node in functions if _is_shared(node)}
@@ -61,17 +62,9 @@ class Prepared:
         _Lambdas().visit(self.tree)
         ast.fix_missing_locations(self.tree)
 
-    def _drop_copies(self):
-        kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-        self.tree.body = [node for node in self.tree.body if not (isinstance(node, kinds) and node.name in self.public)]
-
-    def _block(self, body, before, loops):
+    def _block(self, body, before, loops) -> list[Any]:
         """The statements with their sites wrapped. `before`: the blocks around, each up to here; `loops`: those around."""
-        done = []
-        for place, node in enumerate(body):
-            around = [*before, body[:place]]
-            done.append(self._statement(node, around, loops))
-        return done
+        return [self._statement(node, [*before, body[:place]], loops) for place, node in enumerate(body)]
 
     def _statement(self, node, around, loops):
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
@@ -82,15 +75,14 @@ class Prepared:
             return self._site(node, around, loops)
         if isinstance(node, ast.Expr):
             self._note(node, around, loops)
+        inside = [*around, [node]]
         if isinstance(node, ast.For):
-            inner = (*loops, node)
-            node.body = self._block(node.body, [*around, [node]], inner)
+            node.body = self._block(node.body, inside, (*loops, node))
             node.orelse = self._block(node.orelse, around, loops)
-        elif isinstance(node, ast.If):
-            node.body = self._block(node.body, [*around, [node]], loops)
-            node.orelse = self._block(node.orelse, [*around, [node]], loops)
-        elif isinstance(node, ast.With):
-            node.body = self._block(node.body, [*around, [node]], loops)
+        elif isinstance(node, (ast.If, ast.With)):
+            node.body = self._block(node.body, inside, loops)
+            if isinstance(node, ast.If):
+                node.orelse = self._block(node.orelse, inside, loops)
         return node
 
     def _note(self, node, around, loops):
@@ -156,12 +148,9 @@ def _is_test(node):
 
 def _helpers(tree):
     """Names of functions that hold assertions and whose every mention is a call that stands as a statement."""
-    found = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and not _is_test(node)}
-    asserting = {
-        node.name
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef) and node.name in found and any(map(_is_site, ast.walk(node)))
-    }
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    names = {node.name for node in functions if not _is_test(node)}
+    asserting = {node.name for node in functions if node.name in names and any(map(_is_site, ast.walk(node)))}
     visitor = _Mentions(asserting)
     visitor.visit(tree)
     return asserting - visitor.otherwise
@@ -302,7 +291,8 @@ class Slicer:
     def __init__(self, tree):
         aliases = [each for each in ast.walk(tree) if isinstance(each, ast.alias)]
         self.imported = {each.asname or each.name.partition(".")[0] for each in aliases}
-        self._known = {}, {}  # what a statement loads, and what it touches: asked once for every site after it
+        # asked once for every site after a statement
+        self._loaded, self._touched = cache(self._find_loaded), cache(self._find_touched)
 
     def lines(self, site, around, loops):
         """`around`: the statements before the site, block by block from the outside; `loops`: those that it stands in."""
@@ -314,7 +304,9 @@ class Slicer:
             before = len(needed) + len(lines)
             wanted = set(needed)
             for one in reversed(earlier):
-                if _meet(self._touched(one), wanted):
+                touched = self._touched(one)
+                own = "self.*" in touched and any(name.startswith("self.") for name in wanted)
+                if own or not touched.isdisjoint(wanted):
                     lines |= _lines(one)
                     found = self._loaded(one)
                 elif hasattr(one, "body") and site.lineno in _lines(one):  # what the site stands in
@@ -328,19 +320,8 @@ class Slicer:
                 wanted |= found
         return frozenset(lines)
 
-    def _loaded(self, node):
-        known = self._known[0]
-        if node not in known:
-            known[node] = self._find_loaded(node)
-        return known[node]
-
-    def _touched(self, node):
-        known = self._known[1]
-        if node not in known:
-            known[node] = self._find_touched(node)
-        return known[node]
-
     def _find_loaded(self, node):
+        """Names that a statement reads."""
         found = {f"self.{attribute}" for attribute in _own_attributes(node, ast.Load)}
         names = {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)}
         return (found | names) - self.imported - {"self"}
@@ -385,7 +366,3 @@ def _own_attributes(node, context):
         and isinstance(each.value, ast.Name)
         and each.value.id == "self"
     }
-
-
-def _meet(touched, wanted):
-    return bool(touched & wanted) or ("self.*" in touched and any(name.startswith("self.") for name in wanted))

@@ -29,10 +29,8 @@ _CLASSES = [value for value in vars(builtins).values() if isinstance(value, type
 _BUILTIN = {id(kind): kind.__name__ for kind in _CLASSES if issubclass(kind, BaseException)}
 _BUILTIN_NAMES = frozenset(_BUILTIN.values())
 _SEED = 0
-_DRAWING = (
-    "random",
-    "statistics",
-)  # who names neither draws no numbers; to seed costs as much as the rest of a short call
+# Who names neither draws no numbers; to seed costs as much as the rest of a short call.
+_DRAWING = ("random", "statistics")
 
 
 class Report:
@@ -47,22 +45,24 @@ class Report:
             frame = frame[_write(self.pipe, frame) :]
 
 
+def take(pipe, count):
+    """Exactly `count` bytes, or None where the host is gone."""
+    parts = []
+    while count:
+        part = os.read(pipe, min(count, 1 << 20))
+        if not part:
+            return None
+        parts.append(part)
+        count -= len(part)
+    return b"".join(parts)
+
+
 def listener(pipe):
     """A function that waits for the host's next word; None where there will be none."""
 
-    def take(count):
-        parts = []
-        while count:
-            part = os.read(pipe, min(count, 1 << 20))
-            if not part:
-                return None
-            parts.append(part)
-            count -= len(part)
-        return b"".join(parts)
-
     def listen():
-        head = take(4)
-        return None if head is None else take(int.from_bytes(head, "big"))
+        head = take(pipe, 4)
+        return None if head is None else take(pipe, int.from_bytes(head, "big"))
 
     return listen
 
@@ -174,7 +174,9 @@ def run_program(source, report):
         report(b"N", why_not_loaded(error))
         return 1
     report(b"L")
-    sys.stdin, sys.stdout = _reader(0), _writer(1)
+    sys.stdin = open(0, encoding="utf-8", errors="surrogateescape", closefd=False)  # noqa: SIM115
+    output = io.BufferedWriter(io.FileIO(1, "w", closefd=False))
+    sys.stdout = io.TextIOWrapper(output, "utf-8", "surrogateescape")
     sys.__stdin__, sys.__stdout__ = sys.stdin, sys.stdout
     start = process_time(), monotonic()
     try:
@@ -183,25 +185,13 @@ def run_program(source, report):
         main.__dict__["__file__"] = "solution.py"
         exec(code, main.__dict__)
     except SystemExit as error:
-        return max(_finish(), _status_of(error))
+        code = error.code
+        return max(_finish(), 0 if code is None else code & 0xFF if isinstance(code, int) else 1)
     except BaseException as error:  # noqa: BLE001
         report(b"X", _since(start) + names_of(error))
         _finish()
         return 1
     return _finish()
-
-
-def _reader(descriptor):
-    return open(descriptor, encoding="utf-8", errors="surrogateescape", closefd=False)
-
-
-def _writer(descriptor):
-    return io.TextIOWrapper(io.BufferedWriter(io.FileIO(descriptor, "w", closefd=False)), "utf-8", "surrogateescape")
-
-
-def _status_of(error):
-    code = error.code
-    return 0 if code is None else code & 0xFF if isinstance(code, int) else 1
 
 
 def _finish():

@@ -130,7 +130,7 @@ class Session:
             if kind in ("call", "new", "method", "cmethod"):
                 arguments, keywords = (codec.build(part, self) for part in parts[-2:])
             try:
-                value = _KINDS[kind](self, parts, arguments, keywords)
+                value = self._performed(kind, parts, arguments, keywords)
                 outcome = f'{{"v":{self._encoded(value)}{_which(value, arguments)}'
             except BaseException as error:  # noqa: BLE001
                 outcome = self._raised(error)
@@ -142,7 +142,7 @@ class Session:
 
     def _besides(self, printed, parts, arguments, keywords):
         told = f',"p":{json.dumps(printed.text())}' if printed.text() else ""
-        if any(map(_is_mutable, (*arguments, *keywords.values()))):
+        if any(isinstance(value, (*_CHANGING, tuple)) for value in (*arguments, *keywords.values())):
             before = [*parts[-2][1:], *(value for _, value in sorted(parts[-1][1:]))]
             after = self._encoded((*arguments, *(keywords[name] for name in sorted(keywords))))
             if after != json.dumps(["t", *before], separators=(",", ":")):
@@ -165,41 +165,27 @@ class Session:
             return told
         return told
 
-    # ---- the kinds of operation ----
-
     def _public(self, name):
         if name not in self.public or name not in vars(self.module):
             raise NameError(f"name {name!r} is not defined")
         return vars(self.module)[name]
 
-    def _call(self, parts, arguments, keywords):
-        if self.draws:
-            random.seed(_SEED)
-        return self._public(parts[0])(*arguments, **keywords)
-
-    def _method(self, parts, arguments, keywords):
-        instance, name = self.read(parts[0]), parts[1]
-        if name in proxy.OPERATORS:
-            return _operated(instance, name, arguments)
-        return getattr(instance, _public_name(name))(*arguments, **keywords)
-
-    def _get(self, parts, arguments, keywords):
-        return getattr(self.read(parts[0]), _public_name(parts[1]))
-
-    def _set(self, parts, arguments, keywords):
-        setattr(self.read(parts[0]), _public_name(parts[1]), codec.build(parts[2], self))
-
-    def _del(self, parts, arguments, keywords):
-        delattr(self.read(parts[0]), _public_name(parts[1]))
-
-    def _class_method(self, parts, arguments, keywords):
-        return getattr(self._public(parts[0]), _public_name(parts[1]))(*arguments, **keywords)
-
-    def _class_get(self, parts, arguments, keywords):
-        return getattr(self._public(parts[0]), _public_name(parts[1]))
-
-    def _constant(self, parts, arguments, keywords):
-        return self._public(parts[0])
+    def _performed(self, kind, parts, arguments, keywords):
+        if kind in ("call", "new"):
+            if self.draws:
+                random.seed(_SEED)
+            return self._public(parts[0])(*arguments, **keywords)
+        if kind == "const":
+            return self._public(parts[0])
+        owner = self._public(parts[0]) if kind in ("cmethod", "cget") else self.read(parts[0])
+        if kind == "method" and parts[1] in proxy.OPERATORS:
+            return _operated(owner, parts[1], arguments)
+        name = _public_name(parts[1])
+        if kind in ("method", "cmethod"):
+            return getattr(owner, name)(*arguments, **keywords)
+        if kind == "set":
+            return setattr(owner, name, codec.build(parts[2], self))
+        return delattr(owner, name) if kind == "del" else getattr(owner, name)
 
     # ---- what crosses that is no data ----
 
@@ -232,19 +218,6 @@ class Session:
         return self.handles[id(value)]
 
 
-_KINDS = {
-    "call": Session._call,
-    "new": Session._call,
-    "method": Session._method,
-    "get": Session._get,
-    "set": Session._set,
-    "del": Session._del,
-    "cmethod": Session._class_method,
-    "cget": Session._class_get,
-    "const": Session._constant,
-}
-
-
 _OPERATIONS = {
     "__contains__": operator.contains, "__len__": len, "__bool__": bool, "__iter__": iter, "__next__": next,
     "__reversed__": reversed, "__getitem__": operator.getitem, "__setitem__": operator.setitem,
@@ -275,6 +248,7 @@ def _left_with(names, message, module):
     return kind, kind(message), None
 
 
+_CHANGING = (list, dict, set, bytearray, codec.deque)  # may be changed in place
 _VIEWS = [type(view) for view in ({}.keys(), {}.values(), {}.items())]
 _HANDED = {*_VIEWS, type(_operated), functools.partial}  # what else stays here, and answers as an instance does
 
@@ -316,13 +290,9 @@ class _Printed(io.TextIOBase):
 def _which(value, arguments):
     """The place of the argument that a value is, as a part of an outcome."""
     for place, argument in enumerate(arguments):
-        if argument is value and isinstance(value, (list, dict, set, bytearray, codec.deque)):
+        if argument is value and isinstance(value, _CHANGING):
             return f',"i":{place}'
     return ""
-
-
-def _is_mutable(value):
-    return isinstance(value, (list, dict, set, bytearray, tuple, codec.deque))
 
 
 def _public_name(name):

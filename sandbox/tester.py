@@ -114,9 +114,11 @@ class Warm:
         rewrite.rewrite_asserts(tree, source, config=self.config)
 
     def _run_pytest(self, code, sites, skipped):
+        import pathlib
+
         from _pytest import runner
 
-        module = self.module_class.from_parent(self.session, path=_path())
+        module = self.module_class.from_parent(self.session, path=pathlib.Path("/tests.py"))
         module.code, module.sites = code, sites
         items = [item for item in self.session.genitems(module) if _name(item) not in skipped]
         self.session.items = items
@@ -157,10 +159,10 @@ def _stop_clocks():
 
 def _new_module(sites):
     module = sys.modules["tests"] = types.ModuleType("tests")
-    module.__file__ = FILE
-    names = {name: sites.interface.proxies[name] for name in sites.interface.proxies}
-    module.__dict__.update(names, __sites__=sites)
-    sites.fill_constants(module)
+    module.__dict__.update(sites.interface.proxies, __file__=FILE, __sites__=sites)
+    for name in sorted(sites.prepared["free_names"] & sites.interface.names):
+        if name not in module.__dict__:  # a public constant that the text names without importing or binding it
+            module.__dict__[name] = sites.interface.value(name)
     return module
 
 
@@ -209,12 +211,6 @@ def _outcome(reports, sites):
     return ("failed" if sites.has_failed else "passed"), ""
 
 
-def _path():
-    import pathlib
-
-    return pathlib.Path("/tests.py")
-
-
 def _name(item):
     return item.nodeid.partition("::")[2]
 
@@ -233,8 +229,7 @@ def _module_class(pytest):
         def _getobj(self):
             return _execute(self.code, self.sites)
 
-        def _importtestmodule(self):
-            return _execute(self.code, self.sites)
+        _importtestmodule = _getobj
 
     return TextModule
 
@@ -281,14 +276,12 @@ class Sites:
         self.test, self.has_failed, self.seen, self.last = "", False, {}, {}
         self.first, self.common = 0, []  # the first operation of the test; those of earlier ones that several rest on
 
-    def _is_common(self, index):
-        """Whether an operation was asked by the module, or by what sets up several tests."""
-        outermost = self.operations[index][1][0][0].f_code.co_name
-        return outermost == "<module>" or outermost in self.prepared["shared"]
-
     def begin(self, test):
         self.test, self.has_failed, self.seen, self.last = test, False, {}, {}
-        self.common += [index for index in range(self.first, len(self.operations)) if self._is_common(index)]
+        for index in range(self.first, len(self.operations)):
+            outermost = self.operations[index][1][0][0].f_code.co_name
+            if outermost == "<module>" or outermost in self.prepared["shared"]:
+                self.common.append(index)
         self.first = len(self.operations)
         self.events.append(["t", test])
 
@@ -342,12 +335,6 @@ class Sites:
         self.operations.append((self.test, _frames(frame) or [(frame, 0)]))
         events, self.events = self.events, []
         return self.say(events, q=operation)
-
-    def fill_constants(self, module):
-        """Public constants that the text names without importing or binding them."""
-        for name in sorted(self.prepared["free_names"] & self.interface.names):
-            if name not in module.__dict__:
-                module.__dict__[name] = self.interface.value(name)
 
 
 def _frames(frame):

@@ -21,9 +21,8 @@ from sandbox.jail import THREADS
 
 FRAME = struct.Struct("!cI")
 END = struct.Struct("!BiIdd")
-BEGUN = struct.Struct(
-    "!cdd"
-)  # a child's first word: W the walls stand, CPU and monotonic seconds then; or I and why not
+# A child's first word: W the walls stand, CPU and monotonic seconds then; or I and why not.
+BEGUN = struct.Struct("!cdd")
 DONE, CPU, WALL, STOPPED, FLOOD, TOTAL, FULL = range(7)
 PIPE = 256 << 10
 _READS = 16  # between two looks at the clock: a program that writes without end must not keep us from it
@@ -86,19 +85,15 @@ class Watch:
             while True:
                 elapsed = time.monotonic() - self.start
                 events = poller.poll(1 if self.hurried else max(shortest, min(20, elapsed * 250)))
-                self._heed(events)
+                if any(what == self.service.commands for what, _ in events):  # the host has hung up
+                    self._kill()
+                    os._exit(0)
                 reason, status = self._look()
                 if reason is not None:
                     return reason, status, self.reports, self.used, time.monotonic() - self.start
         finally:
             if exited >= 0:
                 os.close(exited)
-
-    def _heed(self, events):
-        """Ends everything where the host has hung up."""
-        if any(what == self.service.commands for what, _ in events):
-            self._kill()
-            os._exit(0)
 
     def _look(self):
         """(reason, wait status) once the child has ended, else (None, 0). Raises Failed."""
@@ -131,13 +126,10 @@ class Watch:
         elif said or ended or time.monotonic() > self.start + _PATIENCE + self.order.length / _PACE:
             if not ended:
                 self._kill()
-            raise Failed(said + self._last_words())
+            with contextlib.suppress(BlockingIOError):
+                said += os.read(self.reader, 4096)
+            raise Failed(said)
         return self.has_begun
-
-    def _last_words(self):
-        with contextlib.suppress(BlockingIOError):
-            return os.read(self.reader, 4096)
-        return b""
 
     def _over(self):
         """Which limit is passed, if any."""

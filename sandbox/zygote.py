@@ -44,14 +44,23 @@ _CHILD_PIPE = 3
 
 def main(config):
     """Prepares, says hello and serves orders until the host goes away."""
-    commands, answers, null = _take_pipes()
+    # The host's pipes move out of the way: 0, 1 and 2 are /dev/null here and in every child.
+    commands, answers = os.dup(0), os.dup(1)
+    null = os.open(os.devnull, os.O_RDWR)
+    for standard in (0, 1):
+        os.dup2(null, standard, inheritable=False)
     _prepare(config)
-    warm = _warm() if config["tests"] else None
+    warm = None
+    if config["tests"]:
+        from sandbox import tester  # only a zygote for tests has its code
+
+        warm = tester.Warm()
     walls = jail.Walls()
     if config["jail"]:
         walls.confine_zygote(config["grants"])
         walls.self_test()
-    _tune_memory()
+    if sys.platform == "linux":  # one malloc arena: each further one reserves 64 MiB of what the memory limit counts
+        ctypes.CDLL(None).mallopt(-8, 1)
     gc.collect()
     gc.freeze()
     hello = json.dumps({"walls": walls.report, "python": sys.version.split()[0], "root": walls.root}).encode()
@@ -62,15 +71,6 @@ def main(config):
     while service.serve_one():
         pass
     os._exit(0)
-
-
-def _take_pipes():
-    """Moves the host's pipes out of the way: 0, 1 and 2 are /dev/null here and in every child."""
-    commands, answers = os.dup(0), os.dup(1)
-    null = os.open(os.devnull, os.O_RDWR)
-    for standard in (0, 1):
-        os.dup2(null, standard, inheritable=False)
-    return commands, answers, null
 
 
 def _prepare(config):
@@ -85,13 +85,6 @@ def _prepare(config):
             __import__(name)
 
 
-def _warm():
-    """pytest, ready to run tests; only a zygote for tests has its code."""
-    from sandbox import tester
-
-    return tester.Warm()
-
-
 class NamedPackages:
     """Finds the packages that a problem names among the installed ones, and no other."""
 
@@ -102,24 +95,6 @@ class NamedPackages:
         if path is None and name in self.names:
             return PathFinder.find_spec(name, self.folders, target)
         return None
-
-
-def _tune_memory():
-    """One malloc arena: each further one reserves 64 MiB of the address space that the memory limit counts."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).mallopt(-8, 1)
-
-
-def _take(pipe, count):
-    """Exactly `count` bytes, or None where the host is gone."""
-    parts = []
-    while count:
-        part = os.read(pipe, min(count, 1 << 20))
-        if not part:
-            return None
-        parts.append(part)
-        count -= len(part)
-    return b"".join(parts)
 
 
 class Order:
@@ -144,12 +119,12 @@ class Service:
 
     def serve_one(self):
         """False when the host is gone."""
-        header = _take(self.commands, ORDER.size)
+        header = runner.take(self.commands, ORDER.size)
         if header is None:
             return False
         order = Order(*ORDER.unpack(header))
         if order.kind == talk.WORD:  # to a child that is gone
-            _take(self.commands, order.length)
+            runner.take(self.commands, order.length)
             return True
         printed = _new_file() if order.is_program else -1
         ours, theirs = _pair()
@@ -179,8 +154,8 @@ class Service:
 
     def word(self):
         """The host's word to a child that talks; None where the host is gone."""
-        header = _take(self.commands, ORDER.size)
-        return None if header is None else _take(self.commands, Order(*ORDER.unpack(header)).length)
+        header = runner.take(self.commands, ORDER.size)
+        return None if header is None else runner.take(self.commands, Order(*ORDER.unpack(header)).length)
 
     def _relay_output(self, printed, order):
         """Passes on what the program printed, one byte past the cap where it went over. Whether there was no room."""
@@ -209,7 +184,7 @@ class Service:
         """Everything a child does. Never returns."""
         status = 70
         try:
-            source, entry_point, inputs = json.loads(_take(self.commands, order.length) or b"")
+            source, entry_point, inputs = json.loads(runner.take(self.commands, order.length) or b"")
             _own_null()
             if order.is_program:
                 os.dup2(_new_file(inputs[0].encode("utf-8", "surrogatepass")), 0)
