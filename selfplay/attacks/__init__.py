@@ -8,6 +8,7 @@ The attacks themselves are data and lie in the folder attacks/ beside sandbox/, 
     scene.py     what escapes aim at: folders, a secret, a process and a port, all the battery's own
     exams.py     judges attackers and honest work together, as in training
     measured.py  the same in a process of its own, with limits, and what it spent
+    interpreter.py  runs Python in a process of its own
     commands.py  calls the command line on an attack's files
     battery.py   runs one attack against a sandbox and a weak runner
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from selfplay.attacks import weak
 from selfplay.attacks.attack import Attack, Cheat, Command, Control, Escape, Harm, Task, Wrong
@@ -74,23 +75,21 @@ def run(attacks: Iterable[Attack], box: Box, shown: bool = True) -> Iterator[Out
 def _outcome(attack: Attack, bench: Bench) -> Outcome:
     started = time.perf_counter()
     ours, deviation = _OURS[type(attack)](attack, bench)
-    beats = _beats(attack, bench) if bench.unjailed is not None and attack.weak else UNSHOWN
-    why = attack.unshown if beats != YES else ""
-    if beats == NO and why:
-        beats = UNSHOWN
+    beaten = _beats(attack, bench, bench.unjailed) if bench.unjailed is not None and attack.weak else None
+    why = "" if beaten else attack.unshown
+    beats = YES if beaten else UNSHOWN if beaten is None or why else NO
     if beats == NO and not deviation:
         deviation = f"beats nobody: {attack.weak} was expected to fall for it"
     seconds = round(time.perf_counter() - started, 3)
-    return Outcome(
-        attack.name, attack.family, ours, attack.weak, beats, deviation, why, seconds, isinstance(attack, Control)
-    )
+    control = isinstance(attack, Control)
+    return Outcome(attack.name, attack.family, ours, attack.weak, beats, deviation, why, seconds, control)
 
 
 # ---- against the sandbox under test: (what happened, the deviation if any) ----
 
 
-def _written(task: Task, judge: Judge) -> WrittenTurn:
-    """The task's tests as one turn, with the reference's word on each case."""
+def _admitted(task: Task, judge: Judge) -> tuple[tuple[Case, ...], int]:
+    """The cases of the task's tests that count, by the reference's word too, and how many were written."""
     problem = task.problem
     if isinstance(task.tests, StdinTest):
         reading = read_stdin_cases([task.tests])
@@ -98,67 +97,47 @@ def _written(task: Task, judge: Judge) -> WrittenTurn:
         reading = judge.desk.tests(task.tests, problem.entry_point, problem.signature, MAX_CASES)
     turn = WrittenTurn(5, reading.cases, tuple(screen(problem, reading)), reading.refused, text=reading.rest)
     [[(turn,)]] = judge.settle([(problem, [(turn,)], ())])
-    return turn
-
-
-def _admitted(task: Task, judge: Judge) -> tuple[tuple[Case, ...], int]:
-    """The cases that count, and how many were written."""
-    turn = _written(task, judge)
     return turn.admitted, turn.written
 
 
 def _matrix(task: Task, programs: Sequence[str], cases: Sequence[Case], judge: Judge) -> tuple[tuple[str, ...], ...]:
-    subject = subject_of(task.problem)
-    job = Job(task.problem.entry_point, tuple(programs), tuple(cases), task.problem.imports, subject=subject)
+    problem = task.problem
+    job = Job(problem.entry_point, tuple(programs), tuple(cases), problem.imports, subject=subject_of(problem))
     return judge.matrices([job])[0].verdicts
 
 
-def _verdicts(program: str, task: Task, judge: Judge) -> tuple[str, ...]:
-    cases, _ = _admitted(task, judge)
-    return _matrix(task, [program], cases, judge)[0]
-
-
 def _wrong(attack: Wrong, bench: Bench) -> tuple[str, str]:
-    verdicts = _verdicts(attack.program, attack.task, bench.judge)
-    passed = verdicts.count("passed")
-    said = f"{passed} of {len(verdicts)} passed"
+    cases, _ = _admitted(attack.task, bench.judge)
+    [verdicts] = _matrix(attack.task, [attack.program], cases, bench.judge)
     if not verdicts:
         return "no case", "the battery's own tests were not admitted"
     if "infra_error" in verdicts:
         return "infra_error", "a program passed for a failure of the sandbox"
-    return said, "credited" if passed > attack.earns else ""
+    passed = verdicts.count("passed")
+    return f"{passed} of {len(verdicts)} passed", "credited" if passed > attack.earns else ""
 
 
 def _escape(attack: Escape, bench: Bench) -> tuple[str, str]:
-    status, value = _try_to_escape(attack, bench.judge.box, bench.scene)
+    status, value, escaped = _attempt(attack, bench.judge.box, bench.scene)
     effect = bench.scene.effect()
     if effect:
         return effect, "escaped"
     if status == "infra_error":
         return status, "it took the sandbox down"
-    return (value[:40] or status), "escaped" if _escaped(attack, status, value, bench.scene) else ""
+    return (value[:40] or status), "escaped" if escaped else ""
 
 
-def _try_to_escape(attack: Escape, box: Box, scene: Scene) -> tuple[str, str]:
+def _attempt(attack: Escape, box: Box, scene: Scene) -> tuple[str, str, bool]:
+    """How the call of an escape ended, what it returned, and whether that is proof."""
     limits = replace(LIMITS, cpu_seconds=attack.cpu_seconds)
-    (execution,) = box.run([BoxTask(_aimed(attack.program, scene), "f", ('["t"]',), limits=limits)])[0]
-    return execution.status, execution.value
-
-
-def _aimed(text: str, scene: Scene) -> str:
-    """The text of an attack, aimed at this scene."""
-    for mark, place in scene.places().items():
-        text = text.replace(mark, place)
-    return text
-
-
-def _escaped(attack: Escape, status: str, value: str, scene: Scene) -> bool:
-    return status == "returned" and (attack.bulk or value == "true" or scene.secret in value)
+    [[execution]] = box.run([BoxTask(scene.aimed(attack.program), "f", ('["t"]',), limits=limits)])
+    status, value = execution.status, execution.value
+    return status, value, status == "returned" and (attack.bulk or value == "true" or scene.secret in value)
 
 
 def _cheat(attack: Cheat, bench: Bench) -> tuple[str, str]:
     started = time.process_time()
-    task = Task(attack.task.problem, _aimed(attack.tests, bench.scene))
+    task = Task(attack.task.problem, bench.scene.aimed(attack.tests))
     cases, written = _admitted(task, bench.judge)
     spent = time.process_time() - started
     said = f"{len(cases)} of {written} admitted"
@@ -166,20 +145,12 @@ def _cheat(attack: Cheat, bench: Bench) -> tuple[str, str]:
         return said, f"it kept the judge busy for {spent:.1f} s"
     if len(cases) > attack.admits:
         return said, f"admitted: {cases[attack.admits].source[:80]}"
-    if attack.kills and cases and not _all_pass(attack.other, task, cases, bench.judge):
+    if attack.kills and cases and set(_matrix(task, [attack.other], cases, bench.judge)[0]) != {"passed"}:
         return said, "it fails a right program"
-    return said, _readable(cases)
-
-
-def _all_pass(program: str, task: Task, cases: tuple[Case, ...], judge: Judge) -> bool:
-    return set(_matrix(task, [program], cases, judge)[0]) == {"passed"}
-
-
-def _readable(cases: tuple[Case, ...]) -> str:
     for case in cases:
         if case.literal and case.operator != "stdout":
             decode(case.arguments)  # what is admitted can be played back
-    return ""
+    return said, ""
 
 
 def _control(attack: Control, bench: Bench) -> tuple[str, str]:
@@ -198,20 +169,12 @@ def _control(attack: Control, bench: Bench) -> tuple[str, str]:
     return said, "a wrong program passes too" if wrong and set(wrong[0]) == {"passed"} else ""
 
 
-def _harm(attack: Harm, bench: Bench) -> tuple[str, str]:
-    return drained(attack, bench.judge.box.tier) if attack.drains else harmed(attack, bench.judge)
-
-
-def _command(attack: Command, bench: Bench) -> tuple[str, str]:
-    return answer(attack, bench.scene.new_folder(), bench.judge.box.tier)
-
-
 _OURS: dict[type, Callable[..., tuple[str, str]]] = {
     Wrong: _wrong,
     Escape: _escape,
     Cheat: _cheat,
-    Harm: _harm,
-    Command: _command,
+    Harm: lambda attack, bench: drained(attack, bench.judge.box.tier) if attack.drains else harmed(attack, bench.judge),
+    Command: lambda attack, bench: answer(attack, bench.scene.new_folder(), bench.judge.box.tier),
     Control: _control,
 }
 
@@ -219,63 +182,36 @@ _OURS: dict[type, Callable[..., tuple[str, str]]] = {
 # ---- against the weak runner ----
 
 
-def _beats(attack: Attack, bench: Bench) -> str:
-    if attack.weak == "pytest" and not weak.has_pytest():
-        return UNSHOWN
-    if isinstance(attack, Wrong):
-        return _yes(_credits(attack.program, attack.weak_tests, attack.task, attack.weak, bench.scene))
-    if isinstance(attack, Escape):
-        return _beats_walls(attack, bench)
-    if isinstance(attack, Cheat):
-        return _beats_trust(attack, bench.scene)
-    if isinstance(attack, Harm):
-        return _beats_sharing(attack, bench.scene)
-    return UNSHOWN
+def _beats(attack: Attack, bench: Bench, unjailed: LocalBox) -> bool | None:
+    """Whether the weak runner that an attack names falls for it; None where that is not shown."""
+    folder, reference = bench.scene.new_folder(), attack.task.problem.reference_solution or ""
+    match attack:
+        case Wrong(task=Task(tests=StdinTest() as test)):
+            return weak.lenient_credits(attack.program, test, folder)
+        case Wrong(task=Task(tests=str(tests))):
+            return weak.CREDITS[attack.weak](attack.program, attack.weak_tests or tests, folder)
+        case Escape():
+            return _beats_walls(attack, bench.scene, folder, unjailed)
+        case Harm(weak="shared"):
+            return not weak.shared_spares(attack, folder)
+        case Cheat(hangs=True) | Harm() if attack.unshown:
+            return None
+        case Cheat(hangs=True):
+            return weak.script_hangs(reference, attack.tests, folder)
+        case Cheat():  # tests that are simply run count as valid: the reference passes
+            valid = weak.CREDITS[attack.weak](reference, attack.tests, folder)
+            return valid and not (attack.kills and weak.CREDITS[attack.weak](attack.other, attack.tests, folder))
+        case Harm():
+            return weak.script_hangs(reference, attack.turns[0], folder)
+    return None
 
 
-def _yes(beaten: bool) -> str:
-    return YES if beaten else NO
-
-
-def _credits(program: str, tests: str, task: Task, runner: str, scene: Scene) -> bool:
-    folder = scene.new_folder()
-    if isinstance(task.tests, StdinTest):
-        return weak.lenient_credits(program, task, folder)
-    return _RUNNERS[runner](program, tests or task.tests, folder)
-
-
-_RUNNERS = {"exec": weak.exec_credits, "script": weak.script_credits, "pytest": weak.pytest_credits}
-
-
-def _beats_walls(attack: Escape, bench: Bench) -> str:
+def _beats_walls(attack: Escape, scene: Scene, folder: Path, unjailed: LocalBox) -> bool | None:
+    if attack.unshown.startswith(("a bare", "returning twice")):
+        return None
     if attack.weak == "bare":
-        if attack.unshown.startswith("a bare"):
-            return UNSHOWN
-        printed = weak.bare_result(_aimed(attack.program, bench.scene), bench.scene.new_folder())
-        done = printed and (attack.bulk or "True" in printed or bench.scene.secret in printed)
-        return _yes(bool(done) | bool(bench.scene.effect()))
-    if bench.unjailed is None or attack.unshown.startswith("returning twice"):
-        return UNSHOWN
-    status, value = _try_to_escape(attack, bench.unjailed, bench.scene)
-    return _yes(_escaped(attack, status, value, bench.scene) | bool(bench.scene.effect()))
-
-
-def _beats_trust(attack: Cheat, scene: Scene) -> str:
-    """Whether tests that are simply run count as valid (the reference passes), or keep their runner busy."""
-    reference = attack.task.problem.reference_solution or ""
-    folder = scene.new_folder()
-    if attack.hangs:
-        return UNSHOWN if attack.unshown else _yes(weak.script_hangs(reference, attack.tests, folder))
-    valid = _RUNNERS[attack.weak](reference, attack.tests, folder)
-    if attack.kills:
-        return _yes(valid and not _RUNNERS[attack.weak](attack.other, attack.tests, folder))
-    return _yes(valid)
-
-
-def _beats_sharing(attack: Harm, scene: Scene) -> str:
-    """Whether a runner that trusts a turn is kept busy, or right programs fail in an interpreter shared with it."""
-    if attack.weak == "shared":
-        return _yes(not weak.shared_spares(attack, scene.new_folder()))
-    if attack.unshown:
-        return UNSHOWN
-    return _yes(weak.script_hangs(attack.task.problem.reference_solution or "", attack.turns[0], scene.new_folder()))
+        printed = weak.bare_result(scene.aimed(attack.program), folder)
+        escaped = bool(printed) and (attack.bulk or "True" in printed or scene.secret in printed)
+    else:
+        *_, escaped = _attempt(attack, unjailed, scene)
+    return bool(scene.effect()) or escaped

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 from selfplay.attacks.attack import Command
-from selfplay.attacks.measured import environment
+from selfplay.attacks.interpreter import package_environment, python
 
 WALL = 600.0  # seconds that a call may take, however loaded the machine is
 
@@ -19,22 +17,19 @@ def answer(command: Command, folder: Path, tier: str) -> tuple[str, str]:
     for name, text in command.files:
         (folder / name).write_text(text, "utf-8")
     options = [*shlex.split(command.options), *(["--json"] if command.verdicts else [])]
-    called = [sys.executable, "-m", "selfplay.judge", *options, "--sandbox", "e2b" if tier == "e2b" else "local"]
-    try:
-        done = subprocess.run(called, cwd=folder, env=environment(), capture_output=True, timeout=WALL, check=False)
-    except subprocess.TimeoutExpired:
+    options += ["--sandbox", "e2b" if tier == "e2b" else "local"]
+    ran = python(["-m", "selfplay.judge", *options], package_environment(), WALL, folder)
+    if ran.status is None:
         return "endless", f"no answer within {WALL:.0f} s"
-    printed, said = (done.stdout + done.stderr).decode("utf-8", "replace"), f"exit {done.returncode}"
+    printed, said = ran.output + ran.errors, f"exit {ran.status}"
     if "Traceback" in printed:
         return said, f"a traceback: {printed.strip().splitlines()[-1]}"
-    if done.returncode != command.exits:
+    if ran.status != command.exits:
         return said, f"exit {command.exits} is right: {printed.strip()[:200]}"
     missing = [text for text in command.says if text not in printed]
     if missing:
         return said, f"{missing[0]!r} is not said"
-    return said, _misjudged(command, done.stdout) if command.verdicts else ""
-
-
-def _misjudged(command: Command, printed: bytes) -> str:
-    judged = tuple(tuple(program["verdicts"]) for program in json.loads(printed)["programs"])
-    return "" if judged == command.verdicts else f"judged {judged}"
+    if command.verdicts:
+        judged = tuple(tuple(program["verdicts"]) for program in json.loads(ran.output)["programs"])
+        return said, "" if judged == command.verdicts else f"judged {judged}"
+    return said, ""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from selfplay.attacks.attack import Harm, Task
+from selfplay.attacks.attack import Harm
 from selfplay.attacks.library import tasks
 from selfplay.box.task import Limits
 from selfplay.game.episode import Conversation, Role, Turn, TurnKey
@@ -26,34 +26,28 @@ ASKED = 3  # cases that a turn is asked for
 
 def harmed(attack: Harm, judge: Judge) -> tuple[str, str]:
     """What became of the honest work beside the attack, in words, and the deviation if there is one."""
+    harmless = Harm(name="none", family=attack.family, task=tasks()["shout"])
     judge = Judge(judge.box, Limits(attack.cpu_seconds), recheck=0.0, desk=judge.desk)
-    submissions = [_group(attack.task, attack), _group(tasks()["shout"])]
     try:
-        attacked, behind = judged(submissions, Step(0, 1, "both", ""), judge, ASKED)
+        attacked, behind = judged([_group(attack), _group(harmless)], Step(0, 1, "both", ""), judge, ASKED)
     finally:
         judge.texts.close()  # the box and the desk are the caller's
     said, deviation = _deviation(attacked, attack)
     if not deviation:
-        _, deviation = _deviation(behind)
+        _, deviation = _deviation(behind, harmless)
         deviation = deviation and f"the group behind it: {deviation}"
     return said, deviation
 
 
-def _group(task: Task, attack: Harm | None = None) -> Submission:
+def _group(attack: Harm) -> Submission:
     """The first of the task's tests is the baseline; honest suites write the second and the last."""
-    written = [task.tests] if isinstance(task.tests, StdinTest) else task.tests.splitlines()
-    problem = replace(task.problem, baseline_tests=(written[0],))
-    before, after = (
-        _conversation("discriminator", (_turn(test),)) for test in (written[len(written) > 1], written[-1])
-    )
-    attacking = [_conversation("discriminator", attack.turns)] if attack and attack.turns else []
-    programs = (
-        *(attack.programs if attack else ()),
-        *(attack.beside if attack else ()),
-        problem.reference_solution or "",
-    )
-    suites = (before, *attacking, after)
-    chains = tuple(_conversation("generator", (program,)) for program in programs)
+    tests = attack.task.tests
+    written = [tests] if isinstance(tests, StdinTest) else tests.splitlines()
+    problem = replace(attack.task.problem, baseline_tests=(written[0],))
+    before, after = ((_turn(test),) for test in (written[len(written) > 1], written[-1]))
+    suites = [_conversation("discriminator", texts) for texts in (before, attack.turns, after) if texts]
+    programs = (*attack.programs, *attack.beside, problem.reference_solution or "")
+    chains = [_conversation("generator", (program,)) for program in programs]
     return Submission(problem, chains, suites, (0,) * len(suites))
 
 
@@ -70,23 +64,19 @@ def _conversation(role: Role, texts: Sequence[str]) -> Conversation:
     return Conversation(role, tuple(Turn(key, (), (), (), text, False) for key, text in zip(keys, texts, strict=True)))
 
 
-def _deviation(match: Match, attack: Harm | None = None) -> tuple[str, str]:
+def _deviation(match: Match, attack: Harm) -> tuple[str, str]:
     honest = {case.identity for case in match.baseline}
     for suite in (match.suites[0], match.suites[-1]):
         if len(suite.admitted) != suite.written:
             return "an honest suite lost cases", f"an honest suite is refused: {suite.turns[0].refused}"[:160]
         honest |= {case.identity for case in suite.admitted}
-    rows = [
-        tuple(verdict for case, verdict in zip(match.cases, row, strict=True) if case.identity in honest)
-        for row in match.programs
-    ]
-    attackers = len(attack.programs) if attack else 0
-    for number, verdicts in enumerate(rows):
-        passed = verdicts.count("passed")
+    for number, row in enumerate(match.programs):
+        verdicts = tuple(v for case, v in zip(match.cases, row, strict=True) if case.identity in honest)
+        passed, attacks = verdicts.count("passed"), number < len(attack.programs)
         if "infra_error" in verdicts:
             return "infra_error", f"program {number} passed for a failure of the sandbox"
-        if attack and number < attackers and passed > attack.earns:
+        if attacks and passed > attack.earns:
             return "credited", f"program {number} is credited with {passed} of {len(verdicts)}"
-        if number >= attackers and passed < len(verdicts):
+        if not attacks and passed < len(verdicts):
             return f"{passed} of {len(verdicts)} passed", f"a right program beside it: {verdicts}"[:120]
     return "all honest work judged right", ""

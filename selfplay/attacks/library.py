@@ -72,8 +72,8 @@ def _documents(name: str) -> list[Words]:
 @functools.cache
 def tasks() -> dict[str, Task]:
     """What attackers cheat at, by name."""
-    [told] = _documents(_PROBLEMS)
-    return {name: _task(name, row) for name, row in told.items()}
+    [rows] = _documents(_PROBLEMS)
+    return {name: _task(name, row) for name, row in rows.items()}
 
 
 def _task(name: str, row: Words) -> Task:
@@ -85,31 +85,28 @@ def _task(name: str, row: Words) -> Task:
     entry = row.get("entry_point", name)
     contract = Contract(raises=tuple(row["raises"])) if "raises" in row else None
     signature = next(line for line in reference.splitlines() if line.startswith("def "))
-    told = row.get("description", "")
-    return Task(Problem(name, told, entry, signature, (), reference, contract=contract), row["tests"])
+    asked = row.get("description", "")
+    return Task(Problem(name, asked, entry, signature, (), reference, contract=contract), row["tests"])
 
 
 def _attack(row: Words) -> Attack:
     kind = KINDS[row.pop("kind")]
-    own = {field.name for field in fields(kind)} | _SHORT.get(kind, set())
-    words = {key: _rendered(value, row) for key, value in row.items() if key not in own}
-    told = {key: _rendered(value, {**row, **words}) for key, value in row.items() if key in own}
-    task = tasks()[told.pop("task", "add")]
+    names = {field.name for field in fields(kind)} | _SHORT.get(kind, set())
+    words = {key: _rendered(value, row) for key, value in row.items() if key not in names}
+    values = {key: _rendered(value, {**row, **words}) for key, value in row.items() if key in names}
+    task = tasks()[values.pop("task", "add")]
     if kind is Harm:
-        _put_into_lists(told)
-    elif kind is Control and "tests" in told:
-        task = replace(task, tests=told.pop("tests"))
+        program, times, turn = values.pop("program", ""), values.pop("times", 1), values.pop("turn", None)
+        if program:
+            copies = tuple(f"{program}\n# {number}" for number in range(times))
+            values["programs"] = copies if times > 1 else (program,)
+        if turn is not None:
+            values["turns"] = (turn,)
+    elif kind is Control and "tests" in values:
+        task = replace(task, tests=values.pop("tests"))
     elif kind is Command:
-        told["files"] = tuple(told["files"].items())
-    return kind(task=task, **told)
-
-
-def _put_into_lists(told: Words) -> None:
-    program, times = told.pop("program", ""), told.pop("times", 1)
-    if program:
-        told["programs"] = tuple(f"{program}\n# {number}" for number in range(times)) if times > 1 else (program,)
-    if "turn" in told:
-        told["turns"] = (told.pop("turn"),)
+        values["files"] = tuple(values["files"].items())
+    return kind(task=task, **values)
 
 
 def _rendered(value: Any, words: Mapping[str, Any]) -> Any:

@@ -8,18 +8,14 @@ and of the processes that it started and waited for. The bounds are several time
 from __future__ import annotations
 
 import json
-import os
 import resource
-import signal
-import subprocess
 import sys
-import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import selfplay
 from selfplay.attacks.attack import Harm
 from selfplay.attacks.exams import harmed
+from selfplay.attacks.interpreter import package_environment, python
 from selfplay.attacks.library import attacks
 from selfplay.box.task import Box
 from selfplay.judging.judge import Judge
@@ -66,30 +62,15 @@ def open_box(sandbox: str) -> Box:
     return open_configured(configure({"sandbox": sandbox, "output_dir": "redteam", "sandbox_workers": 1}))
 
 
-def environment() -> dict[str, str]:
-    """What a process needs that runs this very package, wherever it is started."""
-    return {**os.environ, "PYTHONPATH": str(Path(selfplay.__file__).resolve().parent.parent)}
-
-
 def drained(attack: Harm, tier: str) -> tuple[str, str]:
     """What became of the honest work beside the attack and of the host, in words, and the deviation if there is one."""
     sandbox = tier if tier in ("unjailed", "e2b") else "local"
-    command = [sys.executable, "-m", __name__, attack.family, attack.name, sandbox]
-    with tempfile.TemporaryFile("w+") as output:
-        process = subprocess.Popen(
-            command, stdout=output, stderr=subprocess.DEVNULL, env=environment(), start_new_session=True
-        )
-        try:
-            status = process.wait(WALL)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            return "endless", f"the host is still judging after {WALL:.0f} s of wall-clock time"
-        output.seek(0)
-        printed = output.read()
-    if status != 0 or not printed:
-        return "the host died", f"it ended the judging process: status {status}"
-    spent = Spent(**json.loads(printed.splitlines()[-1]))
+    ran = python(["-m", __name__, attack.family, attack.name, sandbox], package_environment(), WALL)
+    if ran.status is None:
+        return "endless", f"the host is still judging after {WALL:.0f} s of wall-clock time"
+    if ran.status != 0 or not ran.output:
+        return "the host died", f"it ended the judging process: status {ran.status}"
+    spent = Spent(**json.loads(ran.output.splitlines()[-1]))
     return spent.said, spent.deviation or spent.excess
 
 
@@ -105,23 +86,13 @@ def main() -> int:
         judge.close()  # what was not waited for is not counted
     finally:
         box.close()
-    own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
-    spent = Spent(
-        said,
-        deviation,
-        round(own.ru_utime + own.ru_stime, 3),
-        _peak_mib(),
-        round(children.ru_utime + children.ru_stime, 3),
-        children.ru_maxrss >> 10,
-    )
-    print(json.dumps(asdict(spent)))
-    return 0
-
-
-def _peak_mib() -> int:
-    """Peak resident memory of this process. `ru_maxrss` would count what its parent held before it was started."""
+    spent = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    cpu, children_cpu = (round(usage.ru_utime + usage.ru_stime, 3) for usage in spent)
+    # `ru_maxrss` of this process would count what its parent held before it was started.
     status = Path("/proc/self/status").read_text()
-    return int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1]) >> 10
+    mib = int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1]) >> 10
+    print(json.dumps(asdict(Spent(said, deviation, cpu, mib, children_cpu, spent[1].ru_maxrss >> 10))))
+    return 0
 
 
 if __name__ == "__main__":

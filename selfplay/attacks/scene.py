@@ -37,6 +37,8 @@ class Scene:
         self.home = self._open_folder("home")
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.victim = self._start_victim()
+        with closing(sqlite3.connect(self.run / "data.sqlite")) as database:
+            database.execute("create table answers (answer text)")
         self._fill()
 
     def _open_folder(self, name: str) -> Path:
@@ -46,12 +48,12 @@ class Scene:
         return path
 
     def _fill(self) -> None:
+        """Puts what may be read, spoilt or removed where it belongs, open to every user."""
         (self.run / "episodes.jsonl").write_text(f'{{"reference": "{self.secret}"}}\n')
-        with closing(sqlite3.connect(self.run / "data.sqlite")) as database:
-            database.execute("create table answers (answer text)")
-        for name in (*_SENTINELS, "own"):
-            (self.folder / name).write_text(self.secret)
-        for path in (*self.run.iterdir(), *(self.folder / name for name in (*_SENTINELS, "own"))):
+        files = [self.folder / name for name in (*_SENTINELS, "own")]
+        for path in files:
+            path.write_text(self.secret)
+        for path in (self.run / "episodes.jsonl", self.run / "data.sqlite", *files):
             path.chmod(0o666)
 
     def _start_victim(self) -> subprocess.Popen[bytes]:
@@ -98,6 +100,12 @@ class Scene:
             "@MACHINE@": platform.machine(),
         }
 
+    def aimed(self, text: str) -> str:
+        """The text of an attack with these places in it."""
+        for mark, place in self.places().items():
+            text = text.replace(mark, place)
+        return text
+
     def effect(self) -> str:
         """What an escape left to be seen from outside, empty where nothing; the scene is mended afterwards."""
         seen = []
@@ -113,15 +121,8 @@ class Scene:
             shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
         if self.secret not in (self.run / "episodes.jsonl").read_text():
             seen.append("a record was spoilt")
-        self._fill_again()
+        self._fill()
         return ", ".join(seen)
-
-    def _fill_again(self) -> None:
-        (self.run / "episodes.jsonl").write_text(f'{{"reference": "{self.secret}"}}\n')
-        for name in (*_SENTINELS, "own"):
-            path = self.folder / name
-            path.write_text(self.secret)
-            path.chmod(0o666)
 
     def new_folder(self) -> Path:
         """An empty private folder for one weak run."""
