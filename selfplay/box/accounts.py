@@ -38,7 +38,8 @@ class Ending:
     @property
     def timed_out(self) -> bool:
         """Whether a limit of time ended it."""
-        return self.reason in (_CPU, _WALL, _TOTAL) or self._signal == signal.SIGXCPU
+        killed = self.reason == _EXITED and os.WIFSIGNALED(self.status)
+        return self.reason in (_CPU, _WALL, _TOTAL) or (killed and os.WTERMSIG(self.status) == signal.SIGXCPU)
 
     @property
     def full(self) -> bool:
@@ -55,10 +56,6 @@ class Ending:
         """None where the child was killed."""
         return os.WEXITSTATUS(self.status) if self.reason == _EXITED and os.WIFEXITED(self.status) else None
 
-    @property
-    def _signal(self) -> int | None:
-        return os.WTERMSIG(self.status) if self.reason == _EXITED and os.WIFSIGNALED(self.status) else None
-
 
 def call_of(report: bytes) -> tuple[float, float, int]:
     """CPU and wall-clock seconds of a call, and the bytes of its report; no seconds where it tells none."""
@@ -67,11 +64,15 @@ def call_of(report: bytes) -> tuple[float, float, int]:
     return (cpu if cpu > 0 else 0.0), (wall if wall > 0 else 0.0), size  # NaN is not above 0
 
 
+@dataclass(eq=False, slots=True)
 class Account:
     """What an owner may still use. `spent` says of what nothing is left: "time" or "room"."""
 
-    def __init__(self, cpu: float, wall: float, room: int, timeouts: int, spent: str = "") -> None:
-        self.cpu, self.wall, self.room, self.timeouts, self.spent = cpu, wall, room, timeouts, spent
+    cpu: float
+    wall: float
+    room: int
+    timeouts: int
+    spent: str = ""
 
     def pay(self, cpu: float, wall: float, size: int, timeouts: int = 0) -> None:
         """Takes off what was used."""

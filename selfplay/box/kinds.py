@@ -16,9 +16,5 @@ def open_box(config: Config) -> Box:
         return LocalBox(workers or 1)
     from selfplay.box.e2b import E2BSettings, open_split
 
-    settings = E2BSettings(
-        size=workers or 4,
-        budget=config.e2b_budget,
-        label=Path(config.output_dir).name,
-    )
+    settings = E2BSettings(size=workers or 4, budget=config.e2b_budget, label=Path(config.output_dir).name)
     return open_split(settings, workers or 1)

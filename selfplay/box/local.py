@@ -12,25 +12,15 @@ Left out: Windows, which has none of the walls (use WSL or E2B).
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import sys
 import threading
-import weakref
 from collections.abc import Generator, Sequence
 
 from selfplay.box.exchange import Exchange
-from selfplay.box.task import Box, Execution, Task
+from selfplay.box.task import Box, Execution, Task, close_at_exit
 from selfplay.box.tiers import Tier, tier_of
 from selfplay.box.zygotes import BoxUnavailable, Zygote
-
-_open_boxes: weakref.WeakSet[LocalBox] = weakref.WeakSet()
-
-
-@atexit.register
-def _close_all() -> None:
-    for box in list(_open_boxes):
-        box.close()
 
 
 class LocalBox(Box):
@@ -53,7 +43,7 @@ class LocalBox(Box):
         self._slots[0].append(first)
         self.confinement: Tier = tier_of(first.hello, jail)
         self.tier: str = self.confinement.name
-        _open_boxes.add(self)
+        close_at_exit(self)
 
     @property
     def workers(self) -> int:
@@ -72,9 +62,9 @@ class LocalBox(Box):
         with self._lock:
             self._running = Exchange(self._slots, tasks, self._start).stream()
             try:
-                for told in self._running:
+                for done in self._running:
                     self._streaming = threading.get_ident()
-                    yield told
+                    yield done
                     self._streaming = None
             finally:
                 self._streaming = None

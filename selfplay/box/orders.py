@@ -28,8 +28,14 @@ class RunningTask:
         # an input too long for any order crashes every program alike, so no reference passes it either
         self.known = [Execution("crashed") if len(text) > LONGEST else None for text in task.inputs]
         self.attempts = self.first = 0  # `first`: all cases before it are known
-        owners = task.owners or ((0,),) * len(task.inputs)
-        self.accounts = Accounts(owners, _accounts(task, Counter(owner for asking in owners for owner in asking)))
+        owners, limits = task.owners or ((0,),) * len(task.inputs), task.limits
+        accounts = {
+            owner: Account(
+                limits.total_cpu_seconds(count), limits.total_wall_seconds(count), limits.answer_bytes, limits.timeouts
+            )
+            for owner, count in Counter(owner for asking in owners for owner in asking).items()
+        }
+        self.accounts = Accounts(owners, accounts)
         if len(task.source) > LONGEST:
             self._fill(Execution("not_collected", exception=("SourceTooLarge",)))
         self._pass_over()
@@ -47,12 +53,13 @@ class RunningTask:
     def next_order(self) -> Order:
         """The cases that the next child runs: as many as one order takes, of one payer where each is alone."""
         cases: list[int] = []
-        size, inputs = 0, self.task.inputs
+        size, inputs, payer = 0, self.task.inputs, self.accounts.payer
         for case in range(self.first, len(inputs)):
-            if self.known[case] is not None or self.accounts.payer(case).spent:
+            if self.known[case] is not None or payer(case).spent:
                 continue
             size += len(inputs[case])
-            if cases and (size > ORDER_SIZE or not self.task.entry_point or not self._together(cases[0], case)):
+            apart = self.accounts.alone and cases and payer(cases[0]) is not payer(case)
+            if cases and (size > ORDER_SIZE or not self.task.entry_point or apart):
                 break
             cases.append(case)
         return Order(self, cases)
@@ -100,9 +107,6 @@ class RunningTask:
     def _spent(self, mark: str) -> Execution:
         return TOO_LARGE if mark == "room" else timed_out(self.task)
 
-    def _together(self, one: int, other: int) -> bool:
-        return not self.accounts.alone or self.accounts.payer(one) is self.accounts.payer(other)
-
 
 @dataclass(slots=True)
 class Order:
@@ -128,8 +132,8 @@ class Order:
     @property
     def calls(self) -> list[tuple[float, float, int]]:
         """What the reports say of calls; a program that reads standard input has none."""
-        told = self.reports[BEFORE_CASES : BEFORE_CASES + self.count] if self.task.entry_point else []
-        return [call_of(report) for report in told]
+        reports = self.reports[BEFORE_CASES : BEFORE_CASES + self.count] if self.task.entry_point else []
+        return [call_of(report) for report in reports]
 
     def pack(self) -> bytes:
         """Header and body, in one piece: every further write wakes the zygote."""
@@ -139,17 +143,8 @@ class Order:
         body = json.dumps([task.source, task.entry_point, inputs], separators=(",", ":")).encode()
         self.length = len(body)
         header = ORDER.pack(
-            0 if task.entry_point else 1,
-            self.count,
-            limits.cpu_seconds,
-            _wall_seconds(task),
-            cpu,
-            self.wall,
-            limits.memory_mib << 20,
-            limits.output_bytes,
-            room,
-            limits.depth,
-            len(body),
+            *(0 if task.entry_point else 1, self.count, limits.cpu_seconds, _wall_seconds(task), cpu, self.wall),
+            *(limits.memory_mib << 20, limits.output_bytes, room, limits.depth, len(body)),
         )
         return header + body
 
@@ -168,14 +163,3 @@ class Order:
 def _wall_seconds(task: Task) -> float:
     """The backstop: CPU time is what is limited, but a sleeping program uses none."""
     return 5.0 * task.limits.cpu_seconds + 1.0
-
-
-def _accounts(task: Task, asked: Counter[int]) -> dict[int, Account]:
-    """Each owner's account, by how many inputs it asks for."""
-    limits = task.limits
-    return {
-        owner: Account(
-            limits.total_cpu_seconds(count), limits.total_wall_seconds(count), limits.answer_bytes, limits.timeouts
-        )
-        for owner, count in asked.items()
-    }

@@ -79,12 +79,8 @@ def _spec_paths(name: str) -> set[Path]:
         spec = importlib.util.find_spec(name)
     except (ImportError, ValueError):
         return set()
-    if spec is None or spec.origin in (None, "built-in", "frozen") or _is_standard(name):
+    if spec is None or spec.origin in (None, "built-in", "frozen") or name in sys.stdlib_module_names:
         return set()
     if spec.submodule_search_locations:
         return {Path(path) for path in spec.submodule_search_locations}
     return {Path(str(spec.origin))}
-
-
-def _is_standard(name: str) -> bool:
-    return name in sys.stdlib_module_names

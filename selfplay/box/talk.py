@@ -19,7 +19,6 @@ import struct
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, Self
 
 from selfplay.box.accounts import Ending
@@ -91,13 +90,8 @@ class Talker:
 
         `beside`: while another program is at work. `objects`: instances of its classes cross as handles.
         """
-        return Child(
-            self,
-            (imports, None, beside),
-            _SESSION,
-            [source, entry_point, {"public": public, "objects": objects}],
-            budget,
-        )
+        body = [source, entry_point, {"public": public, "objects": objects}]
+        return Child(self, (imports, None, beside), _SESSION, body, budget)
 
     def zygote(self, key: Key) -> Zygote:
         """The zygote for some packages, for tests with a seed of hashes or for programs. Raises BoxUnavailable."""
@@ -139,8 +133,7 @@ class Child:
                 self._begun = True
                 _write(zygote, self._order)
             elif word is not None:
-                body = word.encode()
-                _write(zygote, _packed(_WORD, self.budget, body))
+                _write(zygote, _packed(_WORD, self.budget, word.encode()))
             return self._hear(zygote)
         except (OSError, EOFError, struct.error, BoxUnavailable) as error:
             self._fail()
@@ -185,7 +178,7 @@ class Child:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import weakref
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol, Self
@@ -107,3 +109,13 @@ class Box(Protocol):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+_open_boxes: weakref.WeakSet[Box] = weakref.WeakSet()
+close_at_exit = _open_boxes.add
+
+
+@atexit.register
+def _close_all() -> None:
+    for box in list(_open_boxes):
+        box.close()

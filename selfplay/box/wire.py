@@ -62,16 +62,10 @@ def conclude(
         _call(report, min(seconds, task.limits.cpu_seconds))
         for report, (seconds, _, _) in zip(reports[BEFORE_CASES:], calls, strict=False)
     ]
-    if len(executions) < count:
-        executions.append(_unfinished(ending, task))
+    if len(executions) < count:  # the case at which the child ended
+        unfinished = TOO_LARGE if ending.full else Execution("crashed")
+        executions.append(timed_out(task) if ending.timed_out else unfinished)
     return executions
-
-
-def _unfinished(ending: Ending, task: Task) -> Execution:
-    """The case at which a child ended."""
-    if ending.timed_out:
-        return timed_out(task)
-    return TOO_LARGE if ending.full else Execution("crashed")
 
 
 def timed_out(task: Task) -> Execution:
@@ -80,22 +74,17 @@ def timed_out(task: Task) -> Execution:
 
 
 def _not_loaded(reports: Sequence[bytes]) -> Execution:
-    told = _json(reports[0][1:]) if reports and reports[0][:1] == b"N" else None
-    match told:
+    match _json(reports[0][1:]) if reports and reports[0][:1] == b"N" else None:
         case [names, str(why)]:
             printable = "".join(each if each.isprintable() else "?" for each in why[:200])
             return Execution("not_collected", exception=_strings(names), detail=printable)
     return Execution("not_collected")
 
 
-def _names(text: bytes) -> tuple[str, ...]:
-    return _strings(_json(text))
-
-
-def _strings(told: object) -> tuple[str, ...]:
+def _strings(names: object) -> tuple[str, ...]:
     """Names of an exception's classes, no more and no longer ones than sandbox/runner.py tells."""
-    told = told[:_NAMES] if isinstance(told, list) else []
-    return tuple(name[:_NAME] for name in told if isinstance(name, str))
+    names = names[:_NAMES] if isinstance(names, list) else []
+    return tuple(name[:_NAME] for name in names if isinstance(name, str))
 
 
 def _json(text: bytes) -> object:
@@ -114,7 +103,7 @@ def _call(report: bytes, seconds: float) -> Execution:
     if kind not in (b"V", b"X") or len(report) <= CALL.size:
         return Execution("crashed")
     if kind == b"X":
-        return Execution("raised", exception=_names(body), seconds=seconds)
+        return Execution("raised", exception=_strings(_json(body)), seconds=seconds)
     try:
         return Execution("returned", value=body.decode("ascii"), seconds=seconds)
     except UnicodeDecodeError:
@@ -136,4 +125,5 @@ def _program(reports: Sequence[bytes], printed: bytes, ending: Ending, task: Tas
     if ending.exit_status == 0:
         return Execution("returned", text, seconds=seconds)
     raised = next((report for report in reports[BEFORE_CASES:] if report[:1] == b"X"), None)
-    return Execution("raised", text, ("SystemExit",) if raised is None else _names(raised[1 + CALL.size :]), seconds)
+    names = ("SystemExit",) if raised is None else _strings(_json(raised[1 + CALL.size :]))
+    return Execution("raised", text, names, seconds)

@@ -73,8 +73,13 @@ class Zygote:
         self.outgoing: deque[memoryview] = deque()
         self.incoming = bytearray()
         self.deadline = 0.0
+        command = [sys.executable, *FLAGS]
+        if sys.platform == "darwin" and jail:
+            python = os.path.realpath(sys.executable)  # not the virtual environment's link, which home may hide
+            profile = _seatbelt(python, locate(imports).grants)
+            command = ["/usr/bin/sandbox-exec", "-p", profile, python, *FLAGS]
         self.process = subprocess.Popen(
-            _command(imports, jail),
+            command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -92,7 +97,9 @@ class Zygote:
     def _greet(self, configuration: bytes) -> dict[str, object]:
         """Ships the box's code and waits for the zygote's first frame."""
         try:
-            _write_all(self.stdin, configuration)
+            view = memoryview(configuration)
+            while view:
+                view = view[os.write(self.stdin, view) :]
             kind, length = FRAME.unpack(_read_exactly(self.stdout, FRAME.size))
             hello = json.loads(_read_exactly(self.stdout, length))
         except (OSError, EOFError, struct.error) as error:
@@ -107,8 +114,8 @@ class Zygote:
     def _last_words(self, error: Exception) -> str:
         assert self.process.stderr
         self.process.kill()
-        told = self.process.stderr.read().decode("utf-8", "replace").strip().splitlines()
-        reason = told[-1] if told else f"{type(error).__name__}: {error}"
+        lines = self.process.stderr.read().decode("utf-8", "replace").strip().splitlines()
+        reason = lines[-1] if lines else f"{type(error).__name__}: {error}"
         self.close()
         return f"the sandbox process did not start ({sys.executable}): {reason}; see selfplay.doctor, or --sandbox e2b"
 
@@ -120,13 +127,6 @@ class Zygote:
         for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
             if pipe:
                 pipe.close()
-
-
-def _command(imports: tuple[str, ...], jail: bool) -> list[str]:
-    if sys.platform == "darwin" and jail:
-        python = os.path.realpath(sys.executable)  # not the virtual environment's link, which home may hide
-        return ["/usr/bin/sandbox-exec", "-p", _seatbelt(python, locate(imports).grants), python, *FLAGS]
-    return [sys.executable, *FLAGS]
 
 
 def _seatbelt(python: str, grants: Sequence[str]) -> str:
@@ -168,12 +168,6 @@ def _configuration(imports: tuple[str, ...], jail: bool, tests: bool) -> bytes:
     }
     text = json.dumps(configuration).encode()
     return struct.pack("!I", len(text)) + text
-
-
-def _write_all(pipe: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(pipe, view) :]
 
 
 def _read_exactly(pipe: int, count: int) -> bytes:

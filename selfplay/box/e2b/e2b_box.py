@@ -11,7 +11,6 @@ money is announced: each kind of trouble once, and at `close` the machine-second
 
 from __future__ import annotations
 
-import atexit
 import importlib.util
 import os
 import sys
@@ -23,7 +22,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 from selfplay.box.e2b.machine import MAX_BYTES, Fault, Rows, seconds_for
 from selfplay.box.e2b.pool import E2BSettings, NoMachine, Pool
-from selfplay.box.task import Box, Execution, Task
+from selfplay.box.task import Box, Execution, Task, close_at_exit
 from selfplay.box.tiers import Tier
 from selfplay.box.wire import INFRA
 from selfplay.box.zygotes import BoxUnavailable
@@ -31,19 +30,6 @@ from selfplay.errors import install
 
 _SMALLEST_BATCH, _LARGEST_BATCH = 16, 256  # programs: fewer are not worth a machine of their own
 _UNTOLD = 64  # programs that are done and that nobody has taken: more are not run meanwhile
-_NO_PACKAGE = f"E2B needs its SDK: {install('e2b')}"
-_NO_KEY = (
-    f"E2B needs a key: set E2B_API_KEY to one from https://e2b.dev/dashboard?tab=keys (and {install('e2b')}), "
-    "or use --sandbox local"
-)
-
-_open_boxes: weakref.WeakSet[E2BBox] = weakref.WeakSet()
-
-
-@atexit.register
-def _close_all() -> None:
-    for box in list(_open_boxes):
-        box.close()
 
 
 def to_stderr(message: str) -> None:
@@ -72,10 +58,13 @@ class E2BBox(Box):
         try:
             stale = self._pool.sweep()
         except Fault as fault:
-            raise BoxUnavailable(_unavailable(fault)) from None
+            why = f"E2B cannot be used now ({fault}); try again, or use --sandbox local"
+            if fault.refused:
+                why = f"E2B refuses the key in E2B_API_KEY ({fault}); make one at https://e2b.dev/dashboard?tab=keys"
+            raise BoxUnavailable(why) from None
         if stale:
             announce(f"E2B: ended {stale} sandboxes that an earlier run of {self.settings.label!r} had left")
-        _open_boxes.add(self)
+        close_at_exit(self)
 
     @property
     def seconds(self) -> float:
@@ -89,7 +78,7 @@ class E2BBox(Box):
 
     def stream(self, tasks: Sequence[Task]) -> Generator[tuple[int, tuple[Execution, ...]]]:
         """See Box. Failures of the cloud are `infra_error`, never raised."""
-        run = _Run(self._pool, tasks, self._tell, self._look)
+        run = _Run(self, tasks)
         self._runs.add(run)
         yield from run.stream()
 
@@ -124,28 +113,19 @@ class E2BBox(Box):
 def check_requirements() -> None:
     """Raises BoxUnavailable where the SDK is not installed or no key is set."""
     if importlib.util.find_spec("e2b") is None:
-        raise BoxUnavailable(_NO_PACKAGE)
+        raise BoxUnavailable(f"E2B needs its SDK: {install('e2b')}")
     if not os.environ.get("E2B_API_KEY"):
-        raise BoxUnavailable(_NO_KEY)
-
-
-def _unavailable(fault: Fault) -> str:
-    if fault.refused:
-        return f"E2B refuses the key in E2B_API_KEY ({fault}); make one at https://e2b.dev/dashboard?tab=keys"
-    return f"E2B cannot be used now ({fault}); try again, or use --sandbox local"
+        raise BoxUnavailable(
+            "E2B needs a key: set E2B_API_KEY to one from https://e2b.dev/dashboard?tab=keys "
+            f"(and {install('e2b')}), or use --sandbox local"
+        )
 
 
 class _Run:
     """One call of `stream`: threads take batches of waiting programs, each to a machine, until all is settled."""
 
-    def __init__(
-        self,
-        pool: Pool,
-        tasks: Sequence[Task],
-        tell: Callable[[Fault], None],
-        look: Callable[[Tier | None], None],
-    ) -> None:
-        self.pool, self.tasks, self.tell, self.look = pool, tasks, tell, look
+    def __init__(self, box: E2BBox, tasks: Sequence[Task]) -> None:
+        self.pool, self.tasks, self.tell, self.look = box._pool, tasks, box._tell, box._look
         self.waiting = deque(number for number, task in enumerate(tasks) if task.inputs)
         self.done: deque[tuple[int, tuple[Execution, ...]]] = deque(
             (number, ()) for number, task in enumerate(tasks) if not task.inputs
@@ -154,7 +134,7 @@ class _Run:
         self.changed = threading.Condition()
         self.out = 0  # batches that are being run
         self.stopped = False
-        size, count = pool.settings.size, len(self.waiting)
+        size, count = self.pool.settings.size, len(self.waiting)
         self.batch_size = min(max(-(-count // size), _SMALLEST_BATCH), _LARGEST_BATCH)
         self.threads = min(size, -(-count // self.batch_size))
 

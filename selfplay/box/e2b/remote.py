@@ -28,7 +28,7 @@ TASKS, ANSWERS = "tasks", "answers"
 def main() -> None:
     batch = json.loads(Path(TASKS).read_bytes())
     os.unlink(TASKS)
-    tasks = [_task(told) for told in batch["tasks"]]
+    tasks = [_task(record) for record in batch["tasks"]]
     deadline, count = time.monotonic() + batch["seconds"], 0
     workers = min(len(os.sched_getaffinity(0)), len(tasks))
     with LocalBox(workers) as box, open(f"{ANSWERS}.part", "w", encoding="ascii") as file:
@@ -45,11 +45,11 @@ def main() -> None:
     os.replace(f"{ANSWERS}.part", ANSWERS)
 
 
-def _task(told: dict[str, Any]) -> Task:
-    limits = Limits(**told.pop("limits"))
-    owners = tuple(map(tuple, told.pop("owners")))
-    inputs, imports = tuple(told.pop("inputs")), tuple(told.pop("imports"))
-    return Task(**told, inputs=inputs, imports=imports, limits=limits, owners=owners)
+def _task(record: dict[str, Any]) -> Task:
+    limits = Limits(**record.pop("limits"))
+    owners = tuple(map(tuple, record.pop("owners")))
+    inputs, imports = tuple(record.pop("inputs")), tuple(record.pop("imports"))
+    return Task(**record, inputs=inputs, imports=imports, limits=limits, owners=owners)
 
 
 if __name__ == "__main__":

@@ -10,15 +10,6 @@ from selfplay.box.local import LocalBox
 from selfplay.box.task import Box, Execution, Task
 from selfplay.box.zygotes import BoxUnavailable
 
-_NO_LOCAL = (
-    "references never go to E2B and need a local sandbox, which this machine does not have: use Linux or WSL, "
-    "or judge without a reference"
-)
-_NO_HOME = (
-    "a reference never leaves this machine, and no local sandbox was opened for it: "
-    "use Linux or WSL, or leave the reference out"
-)
-
 
 def open_split(settings: E2BSettings, workers: int = 1, references: bool = True) -> Box:
     """The cloud for programs and `workers` local processes for references, where `references` are going to come.
@@ -29,7 +20,10 @@ def open_split(settings: E2BSettings, workers: int = 1, references: bool = True)
     try:
         home = LocalBox(workers) if references else None
     except BoxUnavailable as error:
-        raise BoxUnavailable(f"{_NO_LOCAL} ({error})") from None
+        raise BoxUnavailable(
+            "references never go to E2B and need a local sandbox, which this machine does not have: use Linux or WSL, "
+            f"or judge without a reference ({error})"
+        ) from None
     try:
         return SplitBox(E2BBox(settings), home)
     except BoxUnavailable:
@@ -51,7 +45,10 @@ class SplitBox(Box):
     def stream(self, tasks: Sequence[Task]) -> Generator[tuple[int, tuple[Execution, ...]]]:
         """See Box. Raises BoxUnavailable for a secret that has no home."""
         if self.home is None and any(task.secret for task in tasks):
-            raise BoxUnavailable(_NO_HOME)
+            raise BoxUnavailable(
+                "a reference never leaves this machine, and no local sandbox was opened for it: "
+                "use Linux or WSL, or leave the reference out"
+            )
         for box, secret in ((self.home, True), (self.cloud, False)):
             numbers = [number for number, task in enumerate(tasks) if task.secret == secret]
             if box is not None and numbers:
