@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,13 +76,10 @@ def _build(given: Mapping[str, Any], own: Mapping[str, Any]) -> int:
     from selfplay.learning.problem_check import check_references
     from selfplay.learning.setup import open_judge
 
-    judge = open_judge(config)
-    try:
+    with closing(open_judge(config)) as judge:
         check_references(config.problems, known, judge)
         say(f"player: {name}; {len(known)} problems; sandbox: {judge.box.tier}")
         suites = build(source.open(config), known, judge, own.get("num_samples", 8))
-    finally:
-        judge.close()
     write_bank(Path(own["out"]), suites)
     print(printable("\n".join(map(_line, suites))))
     return 0

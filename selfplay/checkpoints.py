@@ -6,7 +6,6 @@ stderr. Exit 0: there is one; 1: there is none; 2: bad input. From Python: `self
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Sequence
@@ -15,7 +14,7 @@ from pathlib import Path
 from selfplay.errors import BadInput
 from selfplay.printing import printable
 from selfplay.run.checkpoints import GREEDY, PROTOTYPE, Checkpoint, best, latest, listed
-from selfplay.run.command import command
+from selfplay.run.command import command, parser
 
 FOUND, NONE = 0, 1
 _ROW = "{step:>9}  {stage:>5}  {score:>8}  {time:<25}  {size:>10}  {marks}"
@@ -23,24 +22,18 @@ _ROW = "{step:>9}  {stage:>5}  {score:>8}  {time:<25}  {size:>10}  {marks}"
 
 @command("selfplay.checkpoints")
 def main(arguments: Sequence[str]) -> int:
-    options = _parser().parse_args(arguments)
-    return _show(Path(options.run), options.best_by, options.json)
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m selfplay.checkpoints", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("run", metavar="RUN", help="folder of a run")
-    parser.add_argument(
+    flags = parser("selfplay.checkpoints", __doc__)
+    flags.add_argument("run", metavar="RUN", help="folder of a run")
+    flags.add_argument(
         "--best-by",
         choices=(GREEDY, PROTOTYPE),
         default=GREEDY,
         help=f"the score: {GREEDY} of its evaluation (the default), or {PROTOTYPE}: 0.7 x mean reward of the generator + 0.3 x "
         "validity of its last step",
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    return parser
+    flags.add_argument("--json", action="store_true", help="print one JSON object")
+    options = flags.parse_args(arguments)
+    return _show(Path(options.run), options.best_by, options.json)
 
 
 def _show(run: Path, by: str, as_json: bool) -> int:

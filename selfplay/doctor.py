@@ -18,7 +18,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from selfplay.run.command import command
+from selfplay.run.command import command, parser
 
 if TYPE_CHECKING:
     from selfplay.run.checks import Finding
@@ -33,9 +33,14 @@ _MARKS = {"ok": "ok", "note": "note", "missing": "MISSING"}
 
 @command("selfplay.doctor")
 def main(arguments: Sequence[str]) -> int:
-    options, flags = _parser().parse_known_args(arguments)
-    if flags:
-        return _memory(flags)
+    options, keys = _parser().parse_known_args(arguments)
+    if keys:
+        from selfplay.config import from_flags
+        from selfplay.learning.choice import memory_plan
+
+        text, fits = memory_plan(from_flags(keys, "python -m selfplay.doctor", __doc__, _PLANNED))
+        print(text, flush=True)
+        return 0 if fits else 1
     from selfplay.run.checks import findings, works
 
     found = findings(Path(options.output_dir))
@@ -45,23 +50,11 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m selfplay.doctor", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--output-dir", default="runs/selfplay", metavar="DIR", help="where a run would write")
-    parser.add_argument("--json", action="store_true", help="print the findings as one JSON object")
-    parser.add_argument_group("memory plan", f"any of: {', '.join(f'--{key}' for key in _PLANNED).replace('_', '-')}")
-    return parser
-
-
-def _memory(flags: Sequence[str]) -> int:
-    """The memory plan for these keys of a configuration, on the preset's card or this machine's GPU."""
-    from selfplay.config import from_flags
-    from selfplay.learning.choice import memory_plan
-
-    text, fits = memory_plan(from_flags(flags, "python -m selfplay.doctor", __doc__, _PLANNED))
-    print(text, flush=True)
-    return 0 if fits else 1
+    flags = parser("selfplay.doctor", __doc__)
+    flags.add_argument("--output-dir", default="runs/selfplay", metavar="DIR", help="where a run would write")
+    flags.add_argument("--json", action="store_true", help="print the findings as one JSON object")
+    flags.add_argument_group("memory plan", f"any of: {', '.join(f'--{key}' for key in _PLANNED).replace('_', '-')}")
+    return flags
 
 
 def _as_text(found: Sequence[Finding]) -> str:

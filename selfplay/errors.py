@@ -77,14 +77,10 @@ class ProblemError(SelfplayError):
 
     def __init__(self, file: str, flaws: Iterable[Flaw]) -> None:
         self.file, self.flaws = file, tuple(flaws)
-        super().__init__(self._message())
-
-    def _message(self) -> str:
         first, more = self.flaws[: self.shown], len(self.flaws) - self.shown
-        if len(self.flaws) == 1:
-            return f"{self.file}: {first[0]}"
-        lines = [f"{self.file}: {len(self.flaws)} flaws", *(f"  {flaw}" for flaw in first)]
-        return "\n".join(lines + [f"  ... and {more} more"] * (more > 0))
+        lines = [f"{file}: {len(self.flaws)} flaws", *(f"  {flaw}" for flaw in first)]
+        lines += [f"  ... and {more} more"] * (more > 0)
+        super().__init__(f"{file}: {first[0]}" if len(self.flaws) == 1 else "\n".join(lines))
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

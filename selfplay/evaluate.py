@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -97,15 +98,12 @@ def evaluate(
 
     hunted = load_bugs(None if bugs is True else bugs) if bugs else ()
     config = opened[0][1]
-    judge = open_judge(config)
-    try:
+    with closing(open_judge(config)) as judge:
         problems = held_out(config, judge, split, num_problems, say)
         evaluator = Evaluator(judge, MutantCache(), problems, num_samples)
         recorded = evaluator.opponent(_opponent(opened[0], opponent))
         openings = [partial(source.open, config) for source, config in opened]
         found = compare(openings, recorded, evaluator, ks, hunted, single_stage, say)
-    finally:
-        judge.close()
     found.about |= {"set": config.problems, "split": split, "num_problems": len(problems), "samples": num_samples}
     found.about |= {"seed": config.seed, "opponent": opponent, "bugs": len(hunted), "tier": judge.box.tier}
     return found
@@ -154,13 +152,10 @@ def _cross_play(given: Mapping[str, Any], own: Mapping[str, Any]) -> int:
     run = own["cross_play"]
     players = moments(Path(run))
     config = players[0][1].config(given)
-    judge = open_judge(config)
-    try:
+    with closing(open_judge(config)) as judge:
         problems = held_out(config, judge, own.get("split", "dev"), own.get("num_problems"), say)
         named = [(name, partial(source.open, source.config(given))) for name, source in players]
         found = cross_play(named, problems, judge)
-    finally:
-        judge.close()
     about = {"run": run, "set": config.problems, "split": own.get("split", "dev"), "num_problems": len(problems)}
     _write(own, about | {"seed": config.seed} | cross_json(found), cross_text(found))
     if "chart" in own:

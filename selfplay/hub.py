@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from selfplay.run.command import command
+from selfplay.run.command import command, parser
 
 
 @command("selfplay.hub")
@@ -25,11 +25,9 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m selfplay.hub", description="Publish a run on the Hugging Face Hub."
-    )
+    commands = parser("selfplay.hub", "Publish a run on the Hugging Face Hub.")
     about = "Push both adapters of a run, with a card."
-    pushing = parser.add_subparsers(required=True, metavar="push").add_parser("push", help=about, description=about)
+    pushing = commands.add_subparsers(required=True, metavar="push").add_parser("push", help=about, description=about)
     pushing.add_argument("run", metavar="RUN", help="The --output-dir of a run.")
     pushing.add_argument("repository", metavar="USER/NAME", help="The repository, which is made where it is not there.")
     pushing.add_argument("--public", action="store_true", help="Let everybody read it. Default: private.")
@@ -40,7 +38,7 @@ def _parser() -> argparse.ArgumentParser:
     pushing.add_argument(
         "--dataset", metavar="NAME", help="The problems' name on the hub, where the run had them from a file."
     )
-    return parser
+    return commands
 
 
 if __name__ == "__main__":

@@ -14,11 +14,12 @@ import json
 import math
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING, Literal
 
 from selfplay.errors import BadInput
 from selfplay.printing import printable
-from selfplay.run.command import callable_module, command, say
+from selfplay.run.command import callable_module, command, parser, say
 
 if TYPE_CHECKING:  # the rest is imported when there is something to judge: --help answers at once
     from selfplay.box.task import Box
@@ -60,8 +61,7 @@ def judge(
     if not 64 <= memory_mib <= 1 << 20:
         raise BadInput(f"--memory-mib is {memory_mib}: give 64 to {1 << 20} MiB")
     named = {"program": programs} if isinstance(programs, str) else programs
-    judge = Judge(_open_box(sandbox, reference is not None), Limits(timeout, memory_mib))
-    try:
+    with closing(Judge(_open_box(sandbox, reference is not None), Limits(timeout, memory_mib))) as judge:
         require_tier(judge.box, sandbox_min_tier)
         if isinstance(tests, str):
             known = list(named.values()) if reference is None else [reference]
@@ -69,8 +69,6 @@ def judge(
         else:
             question = program_question(tests, "", reference)
         return judgement(judge, question, list(named.items()), values)
-    finally:
-        judge.close()
 
 
 def _open_box(sandbox: Sandbox, references: bool) -> Box:
@@ -112,10 +110,10 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m selfplay.judge", description=(__doc__ or "").split("\n")[0])
-    add = parser.add_argument
+    flags = parser("selfplay.judge", (__doc__ or "").split("\n")[0])
+    add = flags.add_argument
     add("--code", nargs="+", required=True, metavar="FILE", help="programs to judge")
-    tests = parser.add_mutually_exclusive_group(required=True)
+    tests = flags.add_mutually_exclusive_group(required=True)
     tests.add_argument(
         "--tests", metavar="FILE", help="pytest functions, bare asserts, or JSON [[arguments, expected], ...]"
     )
@@ -136,7 +134,7 @@ def _parser() -> argparse.ArgumentParser:
     shown = "say what was returned, raised or printed beside what was expected"
     add("--show-values", dest="values", action="store_true", help=shown)
     add("--json", action="store_true", help="print cases and verdicts as one JSON object")
-    return parser
+    return flags
 
 
 def _as_text(found: Judgement) -> str:

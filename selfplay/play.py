@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from typing import Any
 
 from selfplay.config import Config
@@ -35,13 +36,10 @@ def play(problem: str | None = None, player: str | None = None, **knobs: Any) ->
     from selfplay.learning.setup import open_judge
     from selfplay.match.show import play_and_show
 
-    judge = open_judge(config)
-    try:
+    with closing(open_judge(config)) as judge:
         check_references(config.problems, [chosen], judge)  # it decides which tests are right
         name = player or config.model or "the embedded player"
         text = play_and_show(entrant.player, name, chosen, entrant.prompts, entrant.sampling, judge)
-    finally:
-        judge.close()
     print(text, flush=True)
     return text
 

@@ -15,12 +15,7 @@ def printable(text: str) -> str:
     """`text` with every character escaped that is no ordinary one."""
     if text.isprintable():
         return text
-    return "".join(character if _is_plain(character) else _escaped(character) for character in text)
-
-
-def _is_plain(character: str) -> bool:
-    return character in "\n\t" or unicodedata.category(character) not in _HIDDEN
-
-
-def _escaped(character: str) -> str:
-    return character.encode("unicode_escape").decode("ascii")
+    return "".join(
+        each if each in "\n\t" or unicodedata.category(each) not in _HIDDEN else each.encode("unicode_escape").decode()
+        for each in text
+    )

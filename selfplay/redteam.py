@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from selfplay.run.command import command, say
+from selfplay.run.command import command, parser, say
 
 if TYPE_CHECKING:
     from selfplay.attacks.attack import Attack
@@ -39,55 +39,43 @@ def main(arguments: Sequence[str]) -> int:
         print("\n".join(f"{attack.family}: {attack.name}" for attack in chosen))
         return CLEAN
     try:
-        with_box = open_box(options.sandbox)
+        box = open_box(options.sandbox)
     except BoxUnavailable as error:
         say(f"selfplay.redteam: {error}")
         return INFRASTRUCTURE
-    try:
-        return _attack(chosen, with_box, options)
-    finally:
-        with_box.close()
+    with box:
+        return _attack(chosen, box, options)
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m selfplay.redteam",
-        description=(__doc__ or ""),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add = parser.add_argument
+    flags = parser("selfplay.redteam", __doc__)
+    add = flags.add_argument
     add("--sandbox", choices=SANDBOXES, default="local", help="what to attack (default: local)")
     add("--only", action="append", metavar="FAMILY", help="this family of attacks; may be given several times")
     add("--no-weak", action="store_true", help="leave out the weak runners: several times faster, proves less")
     add("--list", action="store_true", help="print the attacks and stop")
     add("--json", action="store_true", help="print one JSON object")
-    return parser
+    return flags
 
 
 def _attack(chosen: Sequence[Attack], box: Box, options: argparse.Namespace) -> int:
     from selfplay.attacks.battery import run
 
     if not options.json:
-        print(f"sandbox: {options.sandbox}, {getattr(box, 'confinement', box.tier)}\n\n{_heading()}")
+        heading = _LINE.format(
+            name="attack", family="family", ours="ours", weak="weak runner", beats="beats it?", verdict=""
+        )
+        print(f"sandbox: {options.sandbox}, {getattr(box, 'confinement', box.tier)}\n\n{heading.rstrip()}")
     outcomes: list[Outcome] = []
     for outcome in run(chosen, box, not options.no_weak):
         outcomes.append(outcome)
         if not options.json:
-            print(_line(outcome), flush=True)
-    print(_as_json(outcomes, box.tier) if options.json else f"\n{summary(outcomes)}")
-    return DEVIATION if any(outcome.deviation for outcome in outcomes) else CLEAN
-
-
-def _heading() -> str:
-    names = ("name", "family", "ours", "weak", "beats", "verdict")
-    return _LINE.format(
-        **dict(zip(names, ("attack", "family", "ours", "weak runner", "beats it?", ""), strict=True))
-    ).rstrip()
-
-
-def _line(outcome: Outcome) -> str:
-    verdict = f"DEVIATION: {outcome.deviation}" if outcome.deviation else outcome.why and f"({outcome.why})"
-    return _LINE.format(**asdict(outcome), verdict=verdict).rstrip()
+            verdict = f"DEVIATION: {outcome.deviation}" if outcome.deviation else outcome.why and f"({outcome.why})"
+            print(_LINE.format(**asdict(outcome), verdict=verdict).rstrip(), flush=True)
+    deviations = sum(bool(outcome.deviation) for outcome in outcomes)
+    record = {"tier": box.tier, "deviations": deviations, "attacks": [asdict(outcome) for outcome in outcomes]}
+    print(json.dumps(record) if options.json else f"\n{summary(outcomes)}")
+    return DEVIATION if deviations else CLEAN
 
 
 def summary(outcomes: Sequence[Outcome]) -> str:
@@ -100,11 +88,6 @@ def summary(outcomes: Sequence[Outcome]) -> str:
         f"{controls} controls: {len(wrong) or 'no'} deviation{'s' * (len(wrong) != 1)}"
     )
     return "\n".join([text, *(f"  {outcome.family}: {outcome.name}: {outcome.deviation}" for outcome in wrong)])
-
-
-def _as_json(outcomes: Sequence[Outcome], tier: str) -> str:
-    deviations = sum(bool(outcome.deviation) for outcome in outcomes)
-    return json.dumps({"tier": tier, "deviations": deviations, "attacks": [asdict(outcome) for outcome in outcomes]})
 
 
 if __name__ == "__main__":

@@ -5,16 +5,18 @@ Works on a finished run, on one that is still running and on one that was interr
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from selfplay.run.command import callable_module, command
+from selfplay.run.command import callable_module, command, parser
 
 if TYPE_CHECKING:
     from selfplay.run.report.page import Written
+
+
+ABOUT = "Write one HTML page with a run's figures, curves, alarms and episodes. It needs no server and no network."
 
 
 def report(run: str | Path, out: str | Path | None = None) -> Written:
@@ -26,19 +28,12 @@ def report(run: str | Path, out: str | Path | None = None) -> Written:
 
 @command("selfplay.report")
 def main(arguments: Sequence[str]) -> int:
-    options = _parser().parse_args(arguments)
+    flags = parser("selfplay.report", ABOUT)
+    flags.add_argument("run", metavar="RUN", help="The --output-dir of a run.")
+    flags.add_argument("--out", metavar="FILE", help="Where to write it. Default: RUN/report.html.")
+    options = flags.parse_args(arguments)
     print(report(options.run, options.out))
     return 0
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m selfplay.report",
-        description="Write one HTML page with a run's figures, curves, alarms and episodes. It needs no server and no network.",
-    )
-    parser.add_argument("run", metavar="RUN", help="The --output-dir of a run.")
-    parser.add_argument("--out", metavar="FILE", help="Where to write it. Default: RUN/report.html.")
-    return parser
 
 
 callable_module(__name__, report)

@@ -10,13 +10,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from selfplay.printing import printable
-from selfplay.run.command import callable_module, command
+from selfplay.run.command import callable_module, command, parser
 
 if TYPE_CHECKING:
     from selfplay.config import Config
@@ -43,30 +43,31 @@ def _rescored(
     config = read_config(run)
     other = scored.scoring(rewards, advantages, config)
     ledger = open_ledger(run, config)
-    told = scored.rescore(ledger, config, other, groups_of_steps(run), shown)
-    return told, config, other, ledger.lines.torn
+    return scored.rescore(ledger, config, other, groups_of_steps(run), shown), config, other, ledger.lines.torn
 
 
 @command("selfplay.rescore")
 def main(arguments: Sequence[str]) -> int:
     options = _parser().parse_args(arguments)
-    told, config, other, torn = _rescored(options.run, options.rewards, options.advantages, options.shown)
-    text = _as_json if options.json else _as_text
-    print(text(told, config, other, torn), flush=True)
-    return DIFFERENT if told.differing else SAME
+    found, config, other, torn = _rescored(options.run, options.rewards, options.advantages, options.shown)
+    sides = {
+        "recorded": {"rewards": config.rewards, "advantages": config.advantages},
+        "again": {"rewards": other.rule.name, "advantages": other.advantages},
+    }
+    record = sides | {"torn": torn} | asdict(found)
+    print(json.dumps(record) if options.json else _as_text(found, sides, torn), flush=True)
+    return DIFFERENT if found.differing else SAME
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m selfplay.rescore", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    add = parser.add_argument
+    flags = parser("selfplay.rescore", __doc__)
+    add = flags.add_argument
     add("run", type=Path, metavar="RUN", help="the folder of a run, finished or not")
     add("--rewards", metavar="RULE", help="the other reward rule, such as shifted (default: the run's own)")
     add("--advantages", metavar="NAME", help="the other advantages, such as group (default: the run's own)")
     add("--shown", type=_count, default=5, metavar="N", help="episodes shown, those of most disagreement (default: 5)")
     add("--json", action="store_true", help="print one JSON object")
-    return parser
+    return flags
 
 
 def _count(text: str) -> int:
@@ -75,46 +76,24 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _sides(config: Config, other: Scoring) -> dict[str, dict[str, str]]:
-    return {
-        "recorded": {"rewards": config.rewards, "advantages": config.advantages},
-        "again": {"rewards": other.rule.name, "advantages": other.advantages},
-    }
-
-
-def _as_json(told: Rescored, config: Config, other: Scoring, torn: bool) -> str:
-    return json.dumps(_sides(config, other) | {"torn": torn} | asdict(told))
-
-
-def _as_text(told: Rescored, config: Config, other: Scoring, torn: bool) -> str:
-    sides = _sides(config, other)
-    return "\n".join(
-        [
-            f"{told.steps} steps, {told.groups} groups",
-            *(f"  {name:<9} {', '.join(side.values())}" for name, side in sides.items()),
-            _checked(told),
-            *_left_out(told, torn),
-            "",
-            *_table(told.rows),
-            *(line for each in told.disagreements for line in _episode(each)),
-        ]
-    )
-
-
-def _checked(told: Rescored) -> str:
-    if told.differing:
-        return (
-            f"WARNING: the run's own rule gives something else than was recorded for {told.differing} of {told.compared} "
+def _as_text(found: Rescored, sides: Mapping[str, Mapping[str, str]], torn: bool) -> str:
+    lines = [f"{found.steps} steps, {found.groups} groups"]
+    lines += [f"  {name:<9} {', '.join(side.values())}" for name, side in sides.items()]
+    if found.differing:
+        lines.append(
+            f"WARNING: the run's own rule gives something else than was recorded for {found.differing} of {found.compared} "
             "rewards and advantages: the rule or the ledger was changed since"
         )
-    return f"the run's own rule gives again, exactly, what was recorded: {told.compared} rewards and advantages"
-
-
-def _left_out(told: Rescored, torn: bool) -> Iterator[str]:
+    else:
+        lines.append(
+            f"the run's own rule gives again, exactly, what was recorded: {found.compared} rewards and advantages"
+        )
     if torn:
-        yield "the last line has no end, as in a run that is writing or was killed: it is left out"
-    if told.incomplete is not None:
-        yield f"step {told.incomplete} is not complete and left out: advantages need all groups of a step"
+        lines.append("the last line has no end, as in a run that is writing or was killed: it is left out")
+    if found.incomplete is not None:
+        lines.append(f"step {found.incomplete} is not complete and left out: advantages need all groups of a step")
+    lines += ["", *_table(found.rows), *(line for each in found.disagreements for line in _episode(each))]
+    return "\n".join(lines)
 
 
 _HEAD = """\

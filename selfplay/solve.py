@@ -14,6 +14,7 @@ import json
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,8 +73,7 @@ def _solve(given: Mapping[str, Any], own: Mapping[str, Any]) -> int:
     from selfplay.learning.setup import open_judge
     from selfplay.match.solver import Solver
 
-    judge = None if own.get("no_execute") else open_judge(config)
-    try:
+    with nullcontext() if own.get("no_execute") else closing(open_judge(config)) as judge:
         solver = Solver(
             entrant.single_stage() if own.get("single_stage") else entrant,
             own.get("num_samples", 1),
@@ -82,9 +82,6 @@ def _solve(given: Mapping[str, Any], own: Mapping[str, Any]) -> int:
             None if own.get("json") or len(problems) > 1 else _hear,
         )
         return _print(solver, problems, config, own)
-    finally:
-        if judge is not None:
-            judge.close()
 
 
 def _asked(config: Config, own: Mapping[str, Any], every: bool) -> Sequence[Problem]:

@@ -6,6 +6,7 @@ Programming errors keep their traceback. Left out: parsing, which each command d
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -40,6 +41,12 @@ def command(
         return main
 
     return decorated
+
+
+def parser(name: str, about: str | None) -> argparse.ArgumentParser:
+    """The parser of a command that takes no keys of a configuration; `about` is shown as it is written."""
+    shown = argparse.RawDescriptionHelpFormatter
+    return argparse.ArgumentParser(prog=f"python -m {name}", description=about, formatter_class=shown)
 
 
 def callable_module(name: str, function: Callable[..., Any]) -> None:
