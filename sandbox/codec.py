@@ -103,14 +103,6 @@ class Encoder:
         real, imaginary = complex.real.__get__(value), complex.imag.__get__(value)
         return f'["c","{float.__repr__(real)}","{float.__repr__(imaginary)}"]'
 
-    def _bytes(self, value, depth):
-        self._spend(0, 2 * bytes.__len__(value))
-        return '["b","' + bytes.hex(value) + '"]'
-
-    def _bytearray(self, value, depth):
-        self._spend(0, 2 * bytearray.__len__(value))
-        return '["B","' + bytearray.hex(value) + '"]'
-
     def _range(self, value, depth):
         parts = [self._text(part, depth + 1) for part in (value.start, value.stop, value.step)]
         return '["r",' + ",".join(parts) + "]"
@@ -154,28 +146,10 @@ class Encoder:
             return head + "," + text[1:]
         return head + "," + ",".join([self._text(item, depth + 1) for item in items]) + "]"
 
-    def _set(self, value, depth):
-        return self._sorted('["s"', set.__iter__(value), set.__len__(value), depth)
-
-    def _frozenset(self, value, depth):
-        return self._sorted('["z"', frozenset.__iter__(value), frozenset.__len__(value), depth)
-
     def _sorted(self, head, iterator, length, depth):
         if length > MAX_NODES:
             raise TooLarge(f"more than {MAX_NODES} nodes")
         return ",".join([head, *sorted([self._text(item, depth + 1) for item in iterator])]) + "]"
-
-    def _dict(self, value, depth):
-        return self._pairs('["d"', dict.items(value), dict.__len__(value), depth)
-
-    def _counter(self, value, depth):
-        return self._pairs('["C"', dict.items(value), dict.__len__(value), depth)
-
-    def _ordered(self, value, depth):  # its order is its own, not the dictionary's that it is made of
-        return self._pairs('["O"', OrderedDict.items(value), dict.__len__(value), depth)
-
-    def _defaulting(self, value, depth):
-        return self._pairs('["dd"', dict.items(value), dict.__len__(value), depth)
 
     def _pairs(self, head, items, length, depth):
         if length > MAX_NODES:
@@ -196,15 +170,6 @@ class Encoder:
             raise TooLarge(f"a Fraction of more than {MAX_DIGITS} digits")
         return self._scalar("F", "/".join(map(int.__repr__, parts)))
 
-    def _date(self, value, depth):
-        return self._scalar("date", sys.modules["datetime"].date.isoformat(value))
-
-    def _datetime(self, value, depth):
-        return self._scalar("datetime", sys.modules["datetime"].datetime.isoformat(value))
-
-    def _time(self, value, depth):
-        return self._scalar("time", sys.modules["datetime"].time.isoformat(value))
-
     def _delta(self, value, depth):
         kind = sys.modules["datetime"].timedelta
         return self._scalar("delta", *[part.__get__(value) for part in (kind.days, kind.seconds, kind.microseconds)])
@@ -215,20 +180,40 @@ class Encoder:
         return text
 
 
+def _hexadecimal(tag, kind):
+    def write(encoder, value, depth):
+        encoder._spend(0, 2 * kind.__len__(value))
+        return f'["{tag}","{kind.hex(value)}"]'
+
+    return write
+
+
+def _unordered(tag, kind):
+    return lambda encoder, value, depth: encoder._sorted(f'["{tag}"', kind.__iter__(value), kind.__len__(value), depth)
+
+
+def _paired(tag, items=dict.items):
+    return lambda encoder, value, depth: encoder._pairs(f'["{tag}"', items(value), dict.__len__(value), depth)
+
+
+def _moment(name):
+    return lambda encoder, value, depth: encoder._scalar(name, getattr(sys.modules["datetime"], name).isoformat(value))
+
+
 _WRITERS = (
     (int, Encoder._integer),
     (str, Encoder._string),
     (float, Encoder._float),
     (list, Encoder._list),
     (tuple, Encoder._tuple),
-    (Counter, Encoder._counter),
-    (OrderedDict, Encoder._ordered),
-    (defaultdict, Encoder._defaulting),
-    (dict, Encoder._dict),
-    (set, Encoder._set),
-    (frozenset, Encoder._frozenset),
-    (bytes, Encoder._bytes),
-    (bytearray, Encoder._bytearray),
+    (Counter, _paired("C")),
+    (OrderedDict, _paired("O", OrderedDict.items)),  # its order is its own, not that of the dictionary it is made of
+    (defaultdict, _paired("dd")),
+    (dict, _paired("d")),
+    (set, _unordered("s", set)),
+    (frozenset, _unordered("z", frozenset)),
+    (bytes, _hexadecimal("b", bytes)),
+    (bytearray, _hexadecimal("B", bytearray)),
     (complex, Encoder._complex),
     (range, Encoder._range),
     (deque, Encoder._deque),
@@ -236,9 +221,9 @@ _WRITERS = (
 _IMPORTED = (  # classes that a program may have imported: only then can there be such a value
     ("decimal", "Decimal", Encoder._decimal),
     ("fractions", "Fraction", Encoder._fraction),
-    ("datetime", "datetime", Encoder._datetime),
-    ("datetime", "date", Encoder._date),
-    ("datetime", "time", Encoder._time),
+    ("datetime", "datetime", _moment("datetime")),
+    ("datetime", "date", _moment("date")),
+    ("datetime", "time", _moment("time")),
     ("datetime", "timedelta", Encoder._delta),
 )
 _DICTIONARY = {}

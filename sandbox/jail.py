@@ -68,10 +68,6 @@ def _try(wall, *arguments):
 # ---- Landlock ----
 
 
-def _landlock_abi():
-    return max(0, _libc.syscall(_LANDLOCK_CREATE, None, ctypes.c_size_t(0), 1))
-
-
 def _landlock(abi, grants):
     if abi < 1:
         raise OSError(errno.ENOSYS, "this kernel does not offer Landlock (5.13 or newer, enabled at boot)")
@@ -158,7 +154,10 @@ class Walls:
         self.linux = sys.platform == "linux"
         self.root = os.geteuid() == 0
         self.user = _free_user() if self.root else os.geteuid()
-        self.readable = _permitted() if self.root and self.linux else 0
+        self.readable = 0
+        if self.root and self.linux:
+            with open("/proc/self/status") as lines:
+                self.readable = next(int(line.split()[1], 16) for line in lines if line.startswith("CapPrm"))
         self.capabilities = 0
         self.child_filter = []
         self.children = _try_open(f"/proc/self/task/{os.getpid()}/children")
@@ -172,7 +171,7 @@ class Walls:
             return
         _prctl(_PR_SET_CHILD_SUBREAPER, 1)
         _prctl(_PR_SET_DUMPABLE, 0)
-        abi = _landlock_abi()
+        abi = max(0, _libc.syscall(_LANDLOCK_CREATE, None, ctypes.c_size_t(0), 1))
         self.report["no_new_privs"] = _try(_prctl, _PR_SET_NO_NEW_PRIVS, 1)
         self.report["landlock"] = _try(_landlock, abi, grants)
         may_open_for_writing = self.landlock and abi >= 3  # older Landlock does not see truncation
@@ -282,11 +281,6 @@ def _drawn(users):
     return users[int.from_bytes(os.urandom(8), "big") % len(users)]
 
 
-def _permitted():
-    with open("/proc/self/status") as lines:
-        return next(int(line.split()[1], 16) for line in lines if line.startswith("CapPrm"))
-
-
 def _set_capabilities(mask):
     header = struct.pack("=Ii", _CAPABILITY_VERSION, 0)
     _call("syscall", _SYS_CAPSET, header, struct.pack("=6I", mask, mask, 0, 0, 0, 0))
@@ -300,19 +294,14 @@ def _limits(memory_bytes, cpu_seconds, file_bytes, threads):
     if hasattr(resource, "RLIMIT_MSGQUEUE"):
         _limit(resource.RLIMIT_MSGQUEUE, 0)
         _limit(resource.RLIMIT_MEMLOCK, 0)
-    _soft(resource.RLIMIT_STACK, _STACK)
+    _limit(resource.RLIMIT_STACK, _STACK, soft=True)
     if threads:  # counts all of a user's processes, so only a user of our own can be limited
         _limit(resource.RLIMIT_NPROC, threads)
     if sys.platform == "linux":
         _limit(resource.RLIMIT_AS, memory_bytes)
 
 
-def _limit(which, value):
+def _limit(which, value, soft=False):
     hard = resource.getrlimit(which)[1]
     value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-    resource.setrlimit(which, (value, value))
-
-
-def _soft(which, value):
-    hard = resource.getrlimit(which)[1]
-    resource.setrlimit(which, (value if hard == resource.RLIM_INFINITY else min(value, hard), hard))
+    resource.setrlimit(which, (value, hard if soft else value))

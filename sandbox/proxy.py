@@ -68,7 +68,7 @@ class Interface:
             elif kind == "class":
                 self.proxies[name] = self._class(name, *more)
             elif kind == "error":
-                self.proxies[name] = self._error(name, more[0])
+                self.proxies[name] = self._known_error(name) or self._new_error(name, more[0])
 
     def value(self, name):
         """What stands for a public name; a constant is asked for."""
@@ -214,9 +214,6 @@ class Interface:
     def _set(self, instance, attribute, value):
         _check_public(attribute)
         self.ask("set", [instance, attribute, value], None)
-
-    def _error(self, name, bases):
-        return self._known_error(name) or self._new_error(name, bases)
 
     def _known_error(self, name):
         found = self.proxies.get(name) or getattr(builtins, name, None)

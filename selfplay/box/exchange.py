@@ -46,7 +46,9 @@ class Exchange:
         """Each task's executions by its number, as they are done. A failure of the machinery is `infra_error`, not raised."""
         try:
             while self.waiting or self.done or any(zygote.orders for zygote in self.active):
-                self._hand_out()
+                for depth, slot in itertools.product(range(_AHEAD), self.slots):
+                    if self.waiting and sum(len(zygote.orders) for zygote in slot) <= depth:
+                        self._give(slot, self.waiting.popleft())
                 yield from self._tell()
                 self._exchange()
         except GeneratorExit:  # only between two exchanges: who holds no order has nothing half told
@@ -72,12 +74,6 @@ class Exchange:
             self._discard(zygote)
 
     # ---- handing out ----
-
-    def _hand_out(self) -> None:
-        for depth in range(_AHEAD):
-            for slot in self.slots:
-                if self.waiting and sum(len(zygote.orders) for zygote in slot) <= depth:
-                    self._give(slot, self.waiting.popleft())
 
     def _give(self, slot: list[Zygote], order: Order) -> None:
         try:
@@ -146,9 +142,6 @@ class Exchange:
         except OSError:
             self._bury(zygote)
             return
-        self._watch_writing(zygote)
-
-    def _watch_writing(self, zygote: Zygote) -> None:
         watched = zygote.stdin in self.selector.get_map()
         if zygote.outgoing and not watched:
             self.selector.register(zygote.stdin, selectors.EVENT_WRITE, zygote)

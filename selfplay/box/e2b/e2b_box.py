@@ -173,8 +173,12 @@ class _Run:
         """Until nothing is left, or there is no machine for this thread while others have one."""
         while batch := self._next():
             rows, failed = Rows(), True
+            tasks, seconds = [self.tasks[number] for number in batch], self.pool.settings.batch_seconds
             try:
-                rows = self._serve(batch)
+                with self.pool.machine(seconds_for(tasks, seconds)) as machine:
+                    done = machine.run(tasks, seconds)
+                self.look(machine.inside)
+                rows = {batch[place]: row for place, row in done.items()}
                 failed = not rows
             except Fault as fault:
                 self.tell(fault)
@@ -200,14 +204,6 @@ class _Run:
                 batch.append(self.waiting.popleft())
             self.out += bool(batch)
             return batch
-
-    def _serve(self, batch: Sequence[int]) -> Rows:
-        """What became of a batch's programs, by their numbers. Raises Fault."""
-        tasks, seconds = [self.tasks[number] for number in batch], self.pool.settings.batch_seconds
-        with self.pool.machine(seconds_for(tasks, seconds)) as machine:
-            rows = machine.run(tasks, seconds)
-        self.look(machine.inside)
-        return {batch[place]: row for place, row in rows.items()}
 
     def _put_back(self, batch: Collection[int], rows: Mapping[int, tuple[Execution, ...]], failed: bool) -> None:
         """What is done, or has failed twice, waits to be told, the rest for another batch."""
