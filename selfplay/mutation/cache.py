@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 from selfplay.box.task import Execution, Limits, Task
 from selfplay.cases.read import problem_cases
@@ -33,15 +32,11 @@ class MutantCache:
         own = {p: problem_cases(p, "baseline").cases for p in problems if (p.id, family) not in self._known}
         probes = probe_inputs(own, PROBES, judge.run, judge.limits)
         made = {p: mutants(p.reference_solution or "", p.entry_point, family) for p in probes}
-        secret = partial(Task, secret=True)
         references = judge.run(
-            [
-                secret(p.reference_solution or "", p.entry_point, inputs, p.imports, judge.limits)
-                for p, inputs in probes.items()
-            ]
+            [_task(p.reference_solution or "", p, inputs, judge.limits) for p, inputs in probes.items()]
         )
         tasks = [
-            secret(mutant.source, p.entry_point, probes[p], p.imports, _patience(judge.limits, reference))
+            _task(mutant.source, p, probes[p], _patience(judge.limits, reference))
             for (p, changed), reference in zip(made.items(), references, strict=True)
             for mutant in changed
         ]
@@ -54,6 +49,10 @@ class MutantCache:
             if not any(one.status == "infra_error" for row in (reference, *others) for one in row):
                 self._known[problem.id, family] = found[problem.id]
         return [found.get(problem.id) or self._known.get((problem.id, family), ()) for problem in problems]
+
+
+def _task(source: str, problem: Problem, inputs: tuple[str, ...], limits: Limits) -> Task:
+    return Task(source, problem.entry_point, inputs, problem.imports, limits, secret=True)
 
 
 def _patience(limits: Limits, reference: Sequence[Execution]) -> Limits:

@@ -12,7 +12,7 @@ import random
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from selfplay.box.task import Execution, Task
+from selfplay.box.task import Task
 from selfplay.box.zygotes import BoxUnavailable
 from selfplay.cases.values import encode
 from selfplay.game.problems import Problem
@@ -45,28 +45,20 @@ def function_classes(problems: Sequence[Problem], judge: Judge) -> dict[str, Has
                 f"the sandbox failed twice on the reference of {problem.id!r}, so problems cannot be split by what they "
                 "compute; `python -m selfplay.doctor` tells what is wrong with it"
             )
-        classes[problem.id] = (task.inputs, tuple(_answer(one) for one in ran))
+        classes[problem.id] = (task.inputs, tuple(one.value if one.status == "returned" else one.status for one in ran))
     return classes
-
-
-def _answer(execution: Execution) -> str:
-    return execution.value if execution.status == "returned" else execution.status
 
 
 def _inputs(problem: Problem) -> tuple[str, ...]:
     """Canonical argument texts, the same for all problems with the same parameter types."""
     if problem.kind == "stdio":
         return tuple(test.input for test in problem.baseline_tests if not isinstance(test, str))
-    kinds = [_kind(argument.annotation) for argument in _parameters(problem.signature)]
+    function = ast.parse(f"{problem.signature.strip().removesuffix(':')}: ...").body[0]
+    assert isinstance(function, ast.FunctionDef)
+    kinds = [_kind(argument.annotation) for argument in function.args.posonlyargs + function.args.args]
     rng = random.Random("function class")
     pools = [list(variations(_SEEDS.get(kind, 3), range(-9, 10))) for kind in kinds]
     return tuple(dict.fromkeys(encode([rng.choice(pool) for pool in pools]) for _ in range(INPUTS)))
-
-
-def _parameters(signature: str) -> list[ast.arg]:
-    function = ast.parse(f"{signature.strip().removesuffix(':')}: ...").body[0]
-    assert isinstance(function, ast.FunctionDef)
-    return function.args.posonlyargs + function.args.args
 
 
 def _kind(annotation: ast.expr | None) -> str:

@@ -49,13 +49,9 @@ def mutants(source: str, entry_point: str, family: Family, limit: int = MAX_MUTA
         if text not in seen:
             seen.add(text)
             found.append(Mutant(text, operator, line))
-    return tuple(_spread(found, limit))
-
-
-def _spread(found: list[Mutant], limit: int) -> list[Mutant]:
-    if len(found) <= limit:
-        return found
-    return [found[position * len(found) // limit] for position in range(limit)]
+    if len(found) > limit:
+        found = [found[position * len(found) // limit] for position in range(limit)]
+    return tuple(found)
 
 
 def _changed(tree: ast.Module, family: Family) -> Iterator[tuple[str, int, str]]:
@@ -79,7 +75,8 @@ def _places(parent: ast.AST) -> Iterator[tuple[Callable[[Any], None], ast.AST, a
         if field in ("annotation", "returns", "decorator_list"):
             continue
         for position, node in enumerate(value if isinstance(value, list) else [value]):
-            if isinstance(node, ast.AST) and not _is_docstring(node):
+            docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+            if isinstance(node, ast.AST) and not docstring:
                 yield _putter(parent, field, position if isinstance(value, list) else None), node, parent
                 yield from _places(node)
 
@@ -92,10 +89,6 @@ def _putter(parent: ast.AST, field: str, position: int | None) -> Callable[[Any]
             getattr(parent, field)[position] = ast.Pass() if node is None else node
 
     return put
-
-
-def _is_docstring(node: ast.AST) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
 def useful_mutants(

@@ -20,13 +20,8 @@ Change = tuple[str, Any]  # operator, and the node that takes the place of the o
 
 _BOUNDARY: dict[type, type] = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt}
 _OPPOSITE: dict[type, type] = {
-    ast.Eq: ast.NotEq,
-    ast.NotEq: ast.Eq,
-    ast.In: ast.NotIn,
-    ast.NotIn: ast.In,
-    ast.Is: ast.IsNot,
-    ast.IsNot: ast.Is,
-}
+    ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
+}  # fmt: skip
 _ARITHMETIC: dict[type, tuple[type, ...]] = {
     ast.Add: (ast.Sub,),
     ast.Sub: (ast.Add,),
@@ -128,35 +123,14 @@ def _filter(node: ast.comprehension, parent: ast.AST) -> Iterator[Change]:
 
 
 _SWAPPED = {
-    "min": "max",
-    "max": "min",
-    "sum": "len",
-    "len": "sum",
-    "any": "all",
-    "all": "any",
-    "sorted": "list",
-    "reversed": "list",
-    "set": "list",
-    "abs": "int",
-    "int": "round",
-    "round": "int",
-}
+    "min": "max", "max": "min", "sum": "len", "len": "sum", "any": "all", "all": "any",
+    "sorted": "list", "reversed": "list", "set": "list", "abs": "int", "int": "round", "round": "int",
+}  # fmt: skip
 _SWAPPED_METHODS = {
-    "lower": "upper",
-    "upper": "lower",
-    "lstrip": "rstrip",
-    "rstrip": "lstrip",
-    "startswith": "endswith",
-    "endswith": "startswith",
-    "find": "rfind",
-    "rfind": "find",
-    "index": "count",
-    "isalpha": "isalnum",
-    "isdigit": "isalnum",
-    "isalnum": "isalpha",
-    "union": "intersection",
-    "intersection": "union",
-}
+    "lower": "upper", "upper": "lower", "lstrip": "rstrip", "rstrip": "lstrip", "find": "rfind", "rfind": "find",
+    "startswith": "endswith", "endswith": "startswith", "union": "intersection", "intersection": "union",
+    "index": "count", "isalpha": "isalnum", "isdigit": "isalnum", "isalnum": "isalpha",
+}  # fmt: skip
 
 
 def _builtin(node: ast.Call, parent: ast.AST) -> Iterator[Change]:
