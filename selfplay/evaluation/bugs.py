@@ -79,16 +79,10 @@ def hunt(entrant: Entrant, bugs: Sequence[Bug], judge: Judge, samples: int) -> l
         for number in range(samples)
     ]
     suites = entrant.converse(seats, (STAGE,))
+    readers = (suites[place : place + samples] for place in range(0, len(suites), samples))
     submissions = [
-        Submission(
-            bug.problem,
-            (),
-            suites[place * samples : (place + 1) * samples],
-            (-1,) * samples,
-            (Target("recorded", bug.buggy),),
-            chain,
-        )
-        for place, (bug, chain) in enumerate(zip(bugs, chains, strict=True))
+        Submission(bug.problem, (), own, (-1,) * samples, (Target("recorded", bug.buggy),), chain)
+        for bug, chain, own in zip(bugs, chains, readers, strict=True)
     ]
     step = replace(entrant, stages=(STAGE,)).step(EVALUATION, "bugs")
     return judged(submissions, step, judge, entrant.prompts.cases)

@@ -7,7 +7,7 @@ did. Collusion: a pair of one moment does better together than either does with 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from selfplay.evaluation.evaluator import EVALUATION, program_sources, verdicts
@@ -45,6 +45,7 @@ def cross_play(players: Sequence[tuple[str, Open]], problems: Sequence[Problem],
         chains.append(entrant.converse(seats))
     sources = program_sources(judge, problems, list(zip(*chains, strict=True)))
     wrong = [[any(v != "passed" for v in row) for row in rows] for rows in verdicts(judge, problems, sources)]
+    # by generator and discriminator: the share of programs that survive, and the share of wrong ones that are killed
     cells: list[list[tuple[Estimate, Estimate]]] = [[] for _ in players]
     for _, open_it in players:
         entrant = open_it()
@@ -60,19 +61,14 @@ def cross_play(players: Sequence[tuple[str, Open]], problems: Sequence[Problem],
             ]
             matches = judged(submissions, entrant.step(EVALUATION, "cross-play"), judge, entrant.prompts.cases)
             killed = [
-                any(v in (*KILLS, "not_collected") for v in match.on(match.programs[0], match.admitted))
+                float(any(v in (*KILLS, "not_collected") for v in match.on(match.programs[0], match.admitted)))
                 for match in matches
             ]
-            cells[row].append(_cell(killed, [rows[row] for rows in wrong]))
+            bad = [float(rows[row]) for rows in wrong]
+            hits = [dead * is_wrong for dead, is_wrong in zip(killed, bad, strict=True)]
+            cells[row].append((mean([1.0 - dead for dead in killed]), ratio(hits, bad)))
     return CrossPlay(
         tuple(name for name, _ in players),
         tuple(tuple(cell[0] for cell in row) for row in cells),
         tuple(tuple(cell[1] for cell in row) for row in cells),
     )
-
-
-def _cell(killed: Sequence[bool], wrong: Iterable[bool]) -> tuple[Estimate, Estimate]:
-    """The share of programs that survive, and the share of wrong ones that are killed."""
-    bad = list(wrong)
-    hits = [float(dead and is_wrong) for dead, is_wrong in zip(killed, bad, strict=True)]
-    return mean([float(not dead) for dead in killed]), ratio(hits, [float(is_wrong) for is_wrong in bad])

@@ -25,14 +25,12 @@ from selfplay.game.rollout import Seat
 from selfplay.judging.judge import Job, Judge
 from selfplay.judging.references import subject_of
 from selfplay.match.entrant import Entrant
-from selfplay.match.examine import Submission, judged
+from selfplay.match.examine import Submission, judged, mutant_targets
 from selfplay.match.record import Chain, Match, Target
 from selfplay.mutation.cache import MutantCache
-from selfplay.mutation.operators import Family
 
 EVALUATION = -1  # the step number that keys an evaluation's random numbers
 OPPONENT = -2
-FAMILIES: tuple[Family, ...] = ("paid", "kept")
 RESAMPLES = 4  # programs of one chain that are compared, the first among them
 _AGAIN = 1000  # numbers of the branches that sample a last stage again
 
@@ -108,17 +106,14 @@ class Evaluator:
             for each in self.problems
         ]
         suites = entrant.converse(seats)
-        mutants = {family: self.cache.mutants(self.problems, self.judge, family) for family in FAMILIES}
+        mutants = mutant_targets(self.problems, self.judge, self.cache)
         submissions = [
             Submission(
                 problem,
                 (*sampled[number], *greedy[number]),
                 (suites[number],),
                 (-1,),
-                (
-                    *(Target("recorded", source) for source in opponent.wrong[problem.id]),
-                    *(Target(family, source) for family in FAMILIES for source in mutants[family][number]),
-                ),
+                (*(Target("recorded", source) for source in opponent.wrong[problem.id]), *mutants[number]),
                 opponent.chains[problem.id],
             )
             for number, problem in enumerate(self.problems)

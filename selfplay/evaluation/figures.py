@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from selfplay.cases.case import Case
-from selfplay.evaluation.evaluator import FAMILIES, Appearance, Played
+from selfplay.evaluation.evaluator import Appearance, Played
 from selfplay.evaluation.intervals import (
     Columns,
     Estimate,
@@ -21,6 +21,7 @@ from selfplay.evaluation.intervals import (
     ratio,
     ratio_change,
 )
+from selfplay.match.examine import FAMILIES
 from selfplay.match.record import KILLS, Match, Origin, Row
 from selfplay.match.solver import best_of
 
@@ -136,7 +137,11 @@ def _prototype(own: Match) -> Iterator[tuple[str, Counted]]:
 def _by_stage(match: Match) -> Iterator[tuple[str, Counted]]:
     """The suite that reads the opponent's chain, by stage; a target is dead from the first stage on that kills it."""
     [suite] = match.suites
-    yield "bug_catch_rate", (_caught(match), suite.written)
+    # Valid tests that the program which was read fails; none where it is right, and so no recorded wrong one.
+    source = match.outside.code.source if match.outside else None
+    rows = [target.verdicts for target in match.targets if target.origin == "recorded" and target.source == source]
+    caught = sum(verdict in _LOST for row in rows[:1] for verdict in match.each(row, suite.admitted))
+    yield "bug_catch_rate", (caught, suite.written)
     dead: set[int] = set()
     for turn in suite.turns:
         yield f"test_validity/stage-{turn.stage}", (sum(turn.valid), turn.written)
@@ -147,11 +152,3 @@ def _by_stage(match: Match) -> Iterator[tuple[str, Counted]]:
 
 def _killed(match: Match, row: Row, cases: Sequence[Case]) -> bool:
     return any(verdict in _LOST for verdict in match.each(row, cases))
-
-
-def _caught(match: Match) -> int:
-    """Valid tests that the program which was read fails; none where it is right, and so no recorded wrong one."""
-    source = match.outside.code.source if match.outside else None
-    [suite] = match.suites
-    rows = [target.verdicts for target in match.targets if target.origin == "recorded" and target.source == source]
-    return sum(verdict in _LOST for row in rows[:1] for verdict in match.each(row, suite.admitted))

@@ -64,11 +64,15 @@ def by_problem(appearance: Appearance) -> dict[str, dict[str, Any]]:
 def cross_text(cross: CrossPlay) -> str:
     """Both tables, a row per generator and a column per discriminator."""
     parts = []
-    for title, cells in (("programs that survive", cross.survives), ("wrong programs killed", cross.kills)):
+    for title, cells in _tables(cross):
         columns = zip(cross.names, zip(*cells, strict=True), strict=True)
         table = {name: dict(zip(cross.names, column, strict=True)) for name, column in columns}
         parts.append(text_table(table, f"{title}: generator of \\ discriminator of"))
     return "\n\n".join(parts)
+
+
+def _tables(cross: CrossPlay) -> tuple[tuple[str, tuple[tuple[Estimate, ...], ...]], ...]:
+    return ("programs that survive", cross.survives), ("wrong programs killed", cross.kills)
 
 
 def cross_json(cross: CrossPlay) -> dict[str, Any]:
@@ -106,9 +110,7 @@ def cross_chart(cross: CrossPlay, path: Path) -> None:
     plot = _pyplot(path)
     size = 1.5 + 0.8 * len(cross.names)
     drawn, both = plot.subplots(1, 2, figsize=(2 * size, size), layout="constrained")
-    for axes, title, cells in zip(
-        both, ("programs that survive", "wrong programs killed"), (cross.survives, cross.kills), strict=True
-    ):
+    for axes, (title, cells) in zip(both, _tables(cross), strict=True):
         values = np.array([[cell.value for cell in row] for row in cells])
         axes.imshow(values, vmin=0, vmax=1, cmap="viridis")
         for (row, column), value in np.ndenumerate(values):

@@ -6,6 +6,7 @@ names, by its formulas: shares of each program's tests, averaged, and tests that
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -72,6 +73,7 @@ def _of_match(match: Match) -> Counts:
     turns = [turn for role in ROLES for c in match.conversations(role) for turn in c.turns]
     targets = range(sum(1 for _ in match.wrong()))
     killed = [any(case.valid and case.killed[target] for case in suite.cases) for suite in suites for target in targets]
+    judged = [suite for suite in suites if not lost(suite.program)]  # all but those that infrastructure took
     shares = {
         "pass_rate": _share([verdict == "passed" for verdict in known(exam)]),
         "pass_rate_baseline": _share([verdict == "passed" for verdict in known(own)]),
@@ -81,12 +83,13 @@ def _of_match(match: Match) -> Counts:
         "truncated": _share([turn.truncated for turn in turns]),
         "thought_cut": _share([turn.thought_cut for turn in turns if turn.thought]),
         "kills": _share(killed),
-        "bug_catch_rate": _bugs_caught(suites),
+        # tests that count and fail the program that their suite read, of all written
+        "bug_catch_rate": Share(sum(suite.caught for suite in judged), sum(suite.written for suite in judged)),
     }
     counts = Counts(shares | _pass_rates(programs) | _empty(match), {"masked": exam.count("infra_error")})
     own_cases = {case.identity for case in match.baseline}
-    chained = [_by_stage(suite, outcome, own_cases) for suite, outcome in zip(match.suites, suites, strict=True)]
-    return merged([counts, *map(_of_suite, match.suites), *chained])
+    pairs = zip(match.suites, suites, strict=True)
+    return merged([counts, *(_of_suite(suite, outcome, own_cases) for suite, outcome in pairs)])
 
 
 def _pass_rates(programs: Sequence[ProgramOutcome]) -> dict[str, Share]:
@@ -103,53 +106,33 @@ def _pass_rates(programs: Sequence[ProgramOutcome]) -> dict[str, Share]:
 def _empty(match: Match) -> dict[str, Share]:
     """Turns without text, of a role's turns at a stage; one that branches share counts once."""
     turns = {id(turn): turn for role in ROLES for c in match.conversations(role) for turn in c.turns}
-    found: dict[str, list[bool]] = {}
+    empty: dict[str, list[bool]] = {}
     for turn in turns.values():
-        found.setdefault(f"empty/{turn.key.role}/{turn.stage}", []).append(not turn.text.strip())
-    return {name: _share(empty) for name, empty in found.items()}
+        empty.setdefault(f"empty/{turn.key.role}/{turn.stage}", []).append(not turn.text.strip())
+    return {name: _share(values) for name, values in empty.items()}
 
 
-def _bugs_caught(suites: Sequence[SuiteOutcome]) -> Share:
-    """Tests that count and fail the program that their suite read, of all written; suites that infrastructure took apart."""
-    told = [suite for suite in suites if not lost(suite.program)]
-    return Share(sum(suite.caught for suite in told), sum(suite.written for suite in told))
-
-
-def _by_stage(suite: Suite, outcome: SuiteOutcome, own: Collection[object]) -> Counts:
-    """Per stage how many tests were written, valid, new, and killed a target that no earlier stage's test kills.
-
-    `own` are the keys of the problem's own cases: a test that repeats one of them is not new.
+def _of_suite(suite: Suite, outcome: SuiteOutcome, own: Collection[object]) -> Counts:
+    """Of a suite as a whole, and per stage how many tests were written, valid, new, and killed a target that no earlier
+    stage's test kills. `own` are the keys of the problem's own cases: a test that repeats one of them is not new.
     """
-    plain: dict[str, int] = {}
+    distinct, valid = len({case.identity for case in suite.cases}), sum(map(sum, (t.valid for t in suite.turns)))
+    hits = {"validity": valid, "test_validity": valid, "well_formed": len(suite.cases), "distinct": distinct}
+    refused = Counter(f"refused/{refusal.reason}" for turn in suite.turns for refusal in turn.refused)
+    plain = {"written": suite.written, "suites": 1, "salvaged": sum(turn.salvaged for turn in suite.turns), **refused}
     earlier: set[int] = set()
-    for turn, told in zip(suite.turns, outcome.turns, strict=True):
-        valid = [(case.identity, each) for case, each in zip(turn.cases, told.cases, strict=True) if each.valid]
+    for turn, outcomes in zip(suite.turns, outcome.turns, strict=True):
+        valid = [(case.identity, each) for case, each in zip(turn.cases, outcomes.cases, strict=True) if each.valid]
         kills = [{target for target, killed in enumerate(each.killed) if killed} for _, each in valid]
         plain |= {
             f"written/{turn.stage}": turn.written,
             f"valid/{turn.stage}": len(valid),
             f"new/{turn.stage}": sum(each.fresh and key not in own for key, each in valid),
-            f"new_kills/{turn.stage}": sum(bool(own_kills - earlier) for own_kills in kills),
+            f"new_kills/{turn.stage}": sum(bool(targets - earlier) for targets in kills),
         }
         earlier = earlier.union(*kills)
-    return Counts(plain=plain)
+    return Counts({name: Share(count, suite.written) for name, count in hits.items()}, plain)
 
 
 def _share(values: Sequence[float]) -> Share:
     return Share(sum(values), len(values))
-
-
-def _of_suite(suite: Suite) -> Counts:
-    distinct, valid = len({case.identity for case in suite.cases}), sum(map(sum, (t.valid for t in suite.turns)))
-    hits = {
-        "validity": valid,
-        "test_validity": valid,
-        "well_formed": len(suite.cases),
-        "distinct": distinct,
-    }
-    plain = {"written": suite.written, "suites": 1, "salvaged": sum(turn.salvaged for turn in suite.turns)}
-    for turn in suite.turns:
-        for refusal in turn.refused:
-            name = f"refused/{refusal.reason}"
-            plain[name] = plain.get(name, 0) + 1
-    return Counts({name: Share(count, suite.written) for name, count in hits.items()}, plain)

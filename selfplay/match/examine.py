@@ -22,6 +22,9 @@ from selfplay.judging.turns import Suite as Written
 from selfplay.judging.turns import WrittenTurn
 from selfplay.match.record import Chain, Match, Suite, Target
 from selfplay.mutation.cache import MutantCache
+from selfplay.mutation.operators import Family
+
+FAMILIES: tuple[Family, ...] = ("paid", "kept")
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,3 +166,12 @@ def _with_verdicts(match: Match, own: Matrix, wrong: Matrix) -> Match:
     )
     rows, outside = own.verdicts[: len(match.chains)], own.verdicts[len(match.chains) :]
     return replace(match, programs=rows, targets=targets, outside_verdicts=outside[0] if outside else ())
+
+
+def mutant_targets(problems: Sequence[Problem], judge: Judge, cache: MutantCache) -> list[tuple[Target, ...]]:
+    """For each problem the mutants of its reference as targets, family by family."""
+    mutants = [cache.mutants(problems, judge, family) for family in FAMILIES]
+    return [
+        tuple(Target(family, source) for family, sources in zip(FAMILIES, own, strict=True) for source in sources)
+        for own in zip(*mutants, strict=True)
+    ]

@@ -53,6 +53,10 @@ class Fields:
             raise _unlike(self.at(name), value, kind)
         return value
 
+    def plain(self, kinds: Mapping[str, str]) -> dict[str, Any]:
+        """The values of several fields, by name."""
+        return {name: self(name, kind) for name, kind in kinds.items()}
+
     def optional(self, name: str, kind: str, otherwise: Any) -> Any:
         """The value of a field that may be missing."""
         return self(name, kind) if name in self._value else otherwise

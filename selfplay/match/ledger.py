@@ -10,8 +10,8 @@ its fields (fields.py), and its parts against each other.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from selfplay.cases.case import Case, Refusal
@@ -28,6 +28,22 @@ SCHEMA = 3
 MAX_WORK = 20_000_000  # cases times programs, suites and targets; the widest steps that we play have thousands
 Kept = Literal["full", "texts", "off"]
 NO_LEDGER = "--ledger off: no episode is kept, so this run cannot be scored again, nor its episodes be looked at"
+
+
+# What is plain of each part of a record, by the name of its field, with its kind (fields.py).
+_STEP = {"index": "integer", "stage": "stage", "role": "trained", "phase": "text", "ends_stage": "boolean"}
+_PROBLEM: dict[str, str] = {
+    **dict.fromkeys(("id", "description", "entry_point", "signature"), "text"),
+    **dict.fromkeys(("reference_solution", "difficulty"), "text or null"),
+    "kind": "text",
+    "tolerance": "number or null",
+    "helpers": "text",
+}
+_KEY = {"step": "integer", "problem": "text", "role": "role", "branch": "integer", "stage": "stage"}
+_TURN = {"text": "text", "thought": "text", "truncated": "boolean", "fresh": "boolean"}
+_CASE: dict[str, str] = dict.fromkeys(("name", "source", "arguments", "operator", "expected"), "text")
+_WRITTEN = {"stage": "stage", "critique": "text", "salvaged": "count", "dropped": "count"}
+_REFUSAL: dict[str, str] = dict.fromkeys(("name", "source", "reason", "detail"), "text")
 
 
 def records(matches: Sequence[Match], kept: Kept = "full") -> list[dict[str, Any]]:
@@ -47,7 +63,7 @@ def to_json(match: Match, tokens: bool = True) -> dict[str, Any]:
     return {
         "kind": "match",
         "schema": SCHEMA,
-        "step": _named(step, "index", "stage", "role", "phase", "ends_stage") | {"played": list(step.played)},
+        "step": _named(step, _STEP) | {"played": list(step.played)},
         "problem": _problem(match.problem),
         "asked": match.asked,
         "chains": [_chain(chain, turns) for chain in match.chains],
@@ -72,23 +88,20 @@ class Numbered:
         self._numbers: dict[int, int] = {}
 
     def of(self, conversation: Conversation) -> list[int]:
-        return [self._number(turn) for turn in conversation.turns]
-
-    def _number(self, turn: Turn) -> int:
-        if id(turn) not in self._numbers:
-            self._numbers[id(turn)] = len(self.values)
-            self.values.append(turn)
-        return self._numbers[id(turn)]
+        for turn in conversation.turns:
+            if id(turn) not in self._numbers:
+                self._numbers[id(turn)] = len(self.values)
+                self.values.append(turn)
+        return [self._numbers[id(turn)] for turn in conversation.turns]
 
 
-def _named(value: object, *names: str) -> dict[str, Any]:
+def _named(value: object, names: Iterable[str]) -> dict[str, Any]:
     return {name: getattr(value, name) for name in names}
 
 
 def _problem(problem: Problem) -> dict[str, Any]:
     contract = problem.contract or Contract()
-    plain = ("id", "description", "entry_point", "signature", "reference_solution", "difficulty", "kind", "tolerance")
-    return _named(problem, *plain, "helpers") | {
+    return _named(problem, _PROBLEM) | {
         "tags": list(problem.tags),
         "imports": list(problem.imports),
         "has_contract": problem.contract is not None,
@@ -105,8 +118,11 @@ def _problem(problem: Problem) -> dict[str, Any]:
 
 def _turn(turn: Turn, tokens: bool = True) -> dict[str, Any]:
     lists = {"prompt_ids": turn.prompt, "ids": turn.ids, "logprobs": turn.logprobs}
-    said = _named(turn, "text", "thought", "truncated", "fresh")
-    return asdict(turn.key) | said | {name: list(own) if tokens else [] for name, own in lists.items()}
+    return (
+        _named(turn.key, _KEY)
+        | _named(turn, _TURN)
+        | {name: list(ids) if tokens else [] for name, ids in lists.items()}
+    )
 
 
 def _advantages(values: Values) -> dict[str, list[Any]]:
@@ -136,15 +152,8 @@ def chain_to_json(chain: Chain) -> dict[str, Any]:
 
 def case_to_json(case: Case) -> dict[str, Any]:
     """A case by itself."""
-    relative, absolute = case.tolerance
-    return {
-        **_named(case, "name", "source", "arguments", "operator", "expected"),
-        "relative": relative,
-        "absolute": absolute,
-        "calls": list(case.calls),
-        "text": case.text,
-        "mark": case.mark,
-    }
+    tolerance = dict(zip(("relative", "absolute"), case.tolerance, strict=True))
+    return _named(case, _CASE) | tolerance | {"calls": list(case.calls), "text": case.text, "mark": case.mark}
 
 
 def _suite(suite: Suite, match: Match, turns: Numbered) -> dict[str, Any]:
@@ -156,13 +165,13 @@ def _suite(suite: Suite, match: Match, turns: Numbered) -> dict[str, Any]:
         **_advantages(suite.advantages),
         "written": [
             {
-                **_named(turn, "stage", "critique", "salvaged", "dropped"),
+                **_named(turn, _WRITTEN),
                 "cases": [
                     {"case": place[case.identity], "name": case.name, "source": case.source}
-                    | (_named(refusal, "reason", "detail") if refusal else {"reason": None, "detail": None})
+                    | {name: getattr(refusal, name, None) for name in ("reason", "detail")}
                     for case, refusal in zip(turn.cases, turn.refusals, strict=True)
                 ],
-                "unread": [_named(each, "name", "source", "reason", "detail") for each in turn.unread],
+                "unread": [_named(each, _REFUSAL) for each in turn.unread],
             }
             for turn in suite.turns
         ],
@@ -204,7 +213,7 @@ def _match_of(fields: Fields) -> Match:
         Target(each("origin", "origin"), each("code", "text"), each.each("verdicts", "verdict or null"))
         for each in fields.objects("targets")
     )
-    programs = fields.lists("programs", "verdict or null")
+    step, programs = fields.object("step"), fields.lists("programs", "verdict or null")
     if len(programs) != len(chains):
         raise LedgerError(f"programs has {len(programs)} rows for {len(chains)} chains")
     if any(
@@ -213,7 +222,7 @@ def _match_of(fields: Fields) -> Match:
         raise LedgerError(f"a program or a target has not one verdict for each of the {len(cases)} cases")
     return Match(
         problem=_problem_of(fields.object("problem")),
-        step=_step_of(fields.object("step")),
+        step=Step(**step.plain(_STEP), played=step.each("played", "stage")),
         asked=fields("asked", "count"),
         chains=chains,
         suites=tuple(suites),
@@ -249,23 +258,10 @@ def _check(match: Match) -> None:
             raise LedgerError("a suite has not one reward for each turn")
 
 
-def _step_of(fields: Fields) -> Step:
-    return Step(
-        fields("index", "integer"),
-        fields("stage", "stage"),
-        fields("role", "trained"),
-        fields("phase", "text"),
-        fields("ends_stage", "boolean"),
-        fields.each("played", "stage"),
-    )
-
-
 def _problem_of(fields: Fields) -> Problem:
     contract = Contract(fields.each("requires", "text"), fields.each("raises", "text"))
     return Problem(
-        **{name: fields(name, "text") for name in ("id", "description", "entry_point", "signature", "kind", "helpers")},
-        **{name: fields(name, "text or null") for name in ("reference_solution", "difficulty")},
-        tolerance=fields("tolerance", "number or null"),
+        **fields.plain(_PROBLEM),
         baseline_tests=tuple(map(_test_of, fields.objects("baseline_tests"))),
         tags=fields.each("tags", "text"),
         imports=fields.each("imports", "text"),
@@ -280,20 +276,11 @@ def _test_of(fields: Fields) -> str | StdinTest:
 
 def _turn_of(fields: Fields) -> Turn:
     return Turn(
-        TurnKey(
-            fields("step", "integer"),
-            fields("problem", "text"),
-            fields("role", "role"),
-            fields("branch", "integer"),
-            fields("stage", "stage"),
-        ),
+        TurnKey(**fields.plain(_KEY)),
         fields.each("prompt_ids", "integer"),
         fields.each("ids", "integer"),
         fields.each("logprobs", "number"),
-        fields("text", "text"),
-        fields("truncated", "boolean"),
-        fields("fresh", "boolean"),
-        fields("thought", "text"),
+        **fields.plain(_TURN),
     )
 
 
@@ -327,7 +314,8 @@ def chain_from_json(record: Mapping[str, Any]) -> Chain:
 
 def _case_of(fields: Fields, text: str) -> Case:
     return Case(
-        **{name: fields(name, "text") for name in ("name", "source", "arguments", "operator", "expected", "mark")},
+        **fields.plain(_CASE),
+        mark=fields("mark", "text"),
         tolerance=(fields("relative", "number"), fields("absolute", "number")),
         calls=fields.each("calls", "text"),
         text=text,
@@ -352,20 +340,13 @@ def _suite_of(fields: Fields, turns: Sequence[Turn], cases: Sequence[Case], read
 def _written_of(fields: Fields, cases: Sequence[Case]) -> WrittenTurn:
     written = [(each, cases[each.place("case", len(cases))]) for each in fields.objects("cases")]
     return WrittenTurn(
-        fields("stage", "stage"),
-        tuple(replace(case, name=each("name", "text"), source=each("source", "text")) for each, case in written),
-        tuple(_fate_of(each) for each, _ in written),
-        tuple(map(_refusal_of, fields.objects("unread"))),
-        fields("dropped", "count"),
-        fields("critique", "text"),
-        fields("salvaged", "count"),
+        cases=tuple(replace(case, name=each("name", "text"), source=each("source", "text")) for each, case in written),
+        refusals=tuple(_fate_of(each) for each, _ in written),
+        unread=tuple(Refusal(**each.plain(_REFUSAL)) for each in fields.objects("unread")),
+        **fields.plain(_WRITTEN),
     )
 
 
 def _fate_of(fields: Fields) -> Refusal | None:
     reason, detail = (fields(name, "text or null") for name in ("reason", "detail"))
     return None if reason is None else Refusal(fields("name", "text"), fields("source", "text"), reason, detail or "")
-
-
-def _refusal_of(fields: Fields) -> Refusal:
-    return Refusal(*(fields(name, "text") for name in ("name", "source", "reason", "detail")))

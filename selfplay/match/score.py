@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from selfplay.cases.case import Verdict
 from selfplay.game.rewards import CaseOutcome, ProgramOutcome, RewardRule, SuiteOutcome, TurnOutcome
 from selfplay.match.record import KILLS, Match
 
@@ -53,7 +52,7 @@ def suite_outcomes(match: Match) -> list[SuiteOutcome]:
     by_baseline = tuple(any(verdict in KILLS for verdict in target[: match.own]) for target in targets)
     place = {case.identity: number for number, case in enumerate(match.cases)}
     holders = Counter(key for suite in match.suites for key in {case.identity for case in suite.cases})
-    found: list[SuiteOutcome] = []
+    outcomes: list[SuiteOutcome] = []
     for suite in match.suites:
         read = match.read(suite)
         turns: list[TurnOutcome] = []
@@ -63,13 +62,10 @@ def suite_outcomes(match: Match) -> list[SuiteOutcome]:
             for case, valid in zip(turn.cases, turn.valid, strict=True):
                 number = place[case.identity]
                 killed = tuple(target[number] in KILLS for target in targets)
-                fresh, failed = case.identity not in seen, _failed(read[number] if read else None)
+                fresh, verdict = case.identity not in seen, read[number] if read else None
+                failed = None if verdict is None else verdict in KILLS
                 cases.append(CaseOutcome(valid, fresh, killed, by_baseline, holders[case.identity], failed))
                 seen.add(case.identity)
             turns.append(TurnOutcome(turn.stage, tuple(cases), turn.written - len(turn.cases), match.asked))
-        found.append(SuiteOutcome(tuple(turns), match.on(read, suite.cases)))
-    return found
-
-
-def _failed(verdict: Verdict | None) -> bool | None:
-    return None if verdict is None else verdict in KILLS
+        outcomes.append(SuiteOutcome(tuple(turns), match.on(read, suite.cases)))
+    return outcomes

@@ -118,7 +118,7 @@ def _story(match: Match) -> Iterator[str]:
 
 
 def _said(role: Role, turn: Turn) -> Iterator[str]:
-    yield f"  {role}{f' ({_limit(turn)})' if turn.truncated else ''}:"
+    yield f"  {role}{f' ({_cut(turn)[2:]})' if turn.truncated else ''}:"
     yield from _some(turn.text.strip() or "(nothing)", "    ", _LINES)
 
 
@@ -178,11 +178,7 @@ def _number(value: float | None) -> str:
 
 
 def _cut(turn: Turn) -> str:
-    return f", {_limit(turn)}" if turn.truncated else ""
-
-
-def _limit(turn: Turn) -> str:
-    return "cut off in a thought at the token limit" if turn.thought_cut else "cut off at the token limit"
+    return f", cut off {'in a thought ' * turn.thought_cut}at the token limit" if turn.truncated else ""
 
 
 def _first_line(text: str) -> str:

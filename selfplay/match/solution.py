@@ -91,7 +91,7 @@ class Solution:
 
     def text(self, chain: bool = True) -> str:
         """For people; without the `chain` where that was shown as it came."""
-        return printable("\n".join([*(self._said() if chain else ()), *self._rest()]))
+        return printable("\n".join(self._lines(chain)))
 
     def as_json(self) -> dict[str, Any]:
         """One object of plain JSON values, with the problem as in a problem file."""
@@ -115,17 +115,18 @@ class Solution:
             },
         }
 
-    def _said(self) -> Iterator[str]:
-        for stage, said in self.chain.items():
+    def _lines(self, chain: bool) -> Iterator[str]:
+        for stage, text in self.chain.items() if chain else ():
             yield f"-- stage {stage}, {get_stage(stage).name}"
-            yield from textwrap.indent(said.strip() or "(nothing)", "  ").splitlines()
-
-    def _rest(self) -> Iterator[str]:
+            yield from textwrap.indent(text.strip() or "(nothing)", "  ").splitlines()
         chosen = f", sample {self.sample + 1} of {self.samples}" if self.samples > 1 else ""
         yield f"-- program ({self.how}{chosen})"
         yield from textwrap.indent(self.code or "none", "  ").splitlines()
         yield "-- tests"
-        yield from (_line(test) for test in self.tests)
+        for test in self.tests:
+            fate = test.verdict or (f"does not count: {test.refused}" if test.refused else "not run")
+            source = textwrap.shorten(test.source, _WIDTH, placeholder=" ...")
+            yield f"  {test.stage or 'own':>3}  {source:<{_WIDTH}}  {fate}"
         if not self.tests:
             yield "  none that can be read"
         yield f"-- {self._verdict()}"
@@ -140,9 +141,3 @@ class Solution:
         sure = self.problem.reference_solution is not None
         doubt = "" if sure else "; without a reference nobody knows which of its own tests are right"
         return f"passed {ran.passed} of {ran.total} tests{also} (sandbox: {ran.tier}){doubt}"
-
-
-def _line(test: SolutionTest) -> str:
-    fate = test.verdict or (f"does not count: {test.refused}" if test.refused else "not run")
-    source = textwrap.shorten(test.source, _WIDTH, placeholder=" ...")
-    return f"  {test.stage or 'own':>3}  {source:<{_WIDTH}}  {fate}"

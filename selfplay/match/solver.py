@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from types import TracebackType
 from typing import Self
 
 from selfplay.box.local import LocalBox
@@ -60,7 +59,7 @@ class Solver:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -125,10 +124,9 @@ def best_of(match: Match, blind: bool = False) -> Agreement:
     written = match.well_formed if blind else match.admitted
     cases = once((*match.baseline, *written))
     rows = [match.each(row, cases) for row in match.programs]
-    kept = [number for number in range(len(cases)) if all(row[number] != "infra_error" for row in rows)]
-    sure = match.problem.reference_solution is not None and not blind
-    known = kept if sure else [number for number in kept if number < match.own]
-    others = [number for number in kept if number not in known]
+    whole = [number for number in range(len(cases)) if all(row[number] != "infra_error" for row in rows)]
+    known = whole if match.settled and not blind else [number for number in whole if number < match.own]
+    others = [number for number in whole if number not in known]
     passed = [
         [chain.code.source is not None, *(row[number] == "passed" for number in (*known, *others))]
         for chain, row in zip(match.chains, rows, strict=True)

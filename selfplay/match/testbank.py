@@ -22,15 +22,13 @@ from selfplay.game.rollout import play
 from selfplay.judging.judge import Judge
 from selfplay.match.cover import cover
 from selfplay.match.entrant import Entrant
-from selfplay.match.examine import Submission, judged
+from selfplay.match.examine import Submission, judged, mutant_targets
 from selfplay.match.ledger import case_to_json
-from selfplay.match.record import Match, Row, Target
+from selfplay.match.record import Match, Row
 from selfplay.match.testfile import model_text, spelled
 from selfplay.mutation.cache import MutantCache
-from selfplay.mutation.operators import Family
 
 BANKING = -4  # the step number that keys the random numbers
-FAMILIES: tuple[Family, ...] = ("paid", "kept")
 SHOWING = ("failed", "error")  # verdicts that plain pytest shows as well
 SHARE = 0.5  # of the tests that count, to which a cover is filled up
 
@@ -54,9 +52,9 @@ class BankedTest:
     site: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        told = {"test": self.test, "stage": self.stage, "step": self.step, "run": self.run, "kills": list(self.kills)}
+        record = {"test": self.test, "stage": self.stage, "step": self.step, "run": self.run, "kills": list(self.kills)}
         written = {"text": self.text, "site": self.site} if self.text else {}
-        return told | {"case": case_to_json(self.case)} | written
+        return record | {"case": case_to_json(self.case)} | written
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,17 +102,9 @@ def hunted(entrant: Entrant, problems: Sequence[Problem], judge: Judge, samples:
     """What a player finds for each problem: a match whose tests all faced all programs and the mutants of both families."""
     step = entrant.step(BANKING, "bank")
     groups = play(entrant.player, entrant.prompts, problems, step, entrant.table(samples))
-    cache = MutantCache()
-    mutants = {family: cache.mutants(problems, judge, family) for family in FAMILIES}
     submissions = [
-        Submission(
-            group.problem,
-            group.chains,
-            group.suites,
-            group.reads,
-            tuple(Target(family, source) for family in FAMILIES for source in mutants[family][number]),
-        )
-        for number, group in enumerate(groups)
+        Submission(group.problem, group.chains, group.suites, group.reads, targets)
+        for group, targets in zip(groups, mutant_targets(problems, judge, MutantCache()), strict=True)
     ]
     return judged(submissions, step, judge, entrant.prompts.cases)
 
