@@ -46,13 +46,9 @@ _DISCRIMINATOR: _Block = [("discriminator", "discriminator")]
 _ALTERNATING: _Block = [("generator", "alternating"), ("discriminator", "alternating")]
 
 
-def _full(discriminator: int, generator: int, k: int) -> _Block:
-    return [*_DISCRIMINATOR * discriminator, *_GENERATOR * generator, *islice(cycle(_ALTERNATING), k)]
-
-
 # Of `full`'s K alternating steps the generator has the odd one.
 _BY_STAGE: dict[str, Callable[[int, int, int], _Block]] = {
-    "full": _full,
+    "full": lambda d, g, k: [*_DISCRIMINATOR * d, *_GENERATOR * g, *islice(cycle(_ALTERNATING), k)],
     "joint": lambda d, g, k: [("both", "joint")] * max(d + k // 2, g + (k + 1) // 2),
     "generator_only": lambda d, g, k: _GENERATOR * (g + (k + 1) // 2),
     "discriminator_only": lambda d, g, k: _DISCRIMINATOR * (d + k // 2),

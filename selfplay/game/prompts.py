@@ -73,15 +73,9 @@ class Prompts:
             raise SelfplayError(
                 f"the discriminator at stage {stage} of {problem.id!r} needs the generator's text to read"
             )
-        names = {
-            "problem": problem,
-            "stage": get_stage(stage),
-            "first": first,
-            "material": material,
-            "earlier": earlier,
-            "cases": self.cases,
-        }
-        return _environment(self.style).get_template(f"{role}/{stage}.jinja").render(names)
+        names = {"problem": problem, "stage": get_stage(stage), "cases": self.cases}
+        template = _environment(self.style).get_template(f"{role}/{stage}.jinja")
+        return template.render(names, first=first, material=material, earlier=earlier)
 
     def system(self, role: Role) -> str:
         """The system message of `role`; empty where the style has none."""

@@ -70,8 +70,7 @@ def converse(
         ]
         completions = player.complete(requests, sampling) if seats else []
         turns = [
-            _turn(player.chat, key, prompt, said, fresh)
-            for (key, prompt, fresh), said in zip(prompted, completions, strict=True)
+            _turn(player.chat, *asked, completion) for asked, completion in zip(prompted, completions, strict=True)
         ]
         seats = [
             replace(seat, conversation=seat.conversation.then(turn)) for seat, turn in zip(seats, turns, strict=True)
@@ -96,9 +95,9 @@ def _prompt(player: Player, prompts: Prompts, seat: Seat, stage: int) -> tuple[T
     return key, chat.first(asked, prompts.system(role)), True
 
 
-def _turn(chat: Chat, key: TurnKey, prompt: tuple[int, ...], said: Completion, fresh: bool) -> Turn:
-    text, thought = chat.text(said.ids), chat.thought(said.ids)
-    return Turn(key, prompt, said.ids, said.logprobs, text, said.truncated, fresh, thought)
+def _turn(chat: Chat, key: TurnKey, prompt: tuple[int, ...], fresh: bool, done: Completion) -> Turn:
+    text, thought = chat.text(done.ids), chat.thought(done.ids)
+    return Turn(key, prompt, done.ids, done.logprobs, text, done.truncated, fresh, thought)
 
 
 def play(player: Player, prompts: Prompts, problems: Sequence[Problem], step: Step, table: Table) -> list[Group]:

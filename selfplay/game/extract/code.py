@@ -94,15 +94,15 @@ def _finished(source: str, tree: ast.Module, entry_point: str, others: list[Bloc
     if not others and (not entry_point or all(isinstance(each, _DEFINITIONS) for each in tree.body)):
         return source
     program = Program(source, tree, entry_point)
-    known = [(block.body, module) for block in others if program.missing and (module := parser.parsed(block.body))]
+    lenders = [(block.body, module) for block in others if program.missing and (module := parser.parsed(block.body))]
     for _ in range(_MAX_LENDERS):
         missing = program.missing
-        lender = next((one for one in known if any(bound(each) & missing for each in one[1].body)), None)
+        lender = next((one for one in lenders if any(bound(each) & missing for each in one[1].body)), None)
         joined = lender and _joined(lender[0], program.source, tree)
         whole = parser.parsed(joined) if joined else None
         if not lender or not joined or not whole:
             break
-        known.remove(lender)
+        lenders.remove(lender)
         program, tree = Program(joined, whole, entry_point), whole
     return program.without_examples() if entry_point else program.source
 

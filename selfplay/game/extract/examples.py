@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass, field
 from typing import TypeGuard
 
@@ -87,13 +87,10 @@ class Program:
 
     def _reached(self, names: Set[str]) -> set[str]:
         """The names, and those whose values their values may be made of: a method of `k = K()` may change what K holds."""
-        found, waiting = set(names), list(names)
-        while waiting:
-            name = waiting.pop()
-            made_of = {other for part in self.parts if name in part.binds for other in (*part.holds, *part.runs)}
-            waiting += made_of - found
-            found |= made_of
-        return (found - self.imported - {self.entry_point}) | names
+        reached = _closure(
+            names, lambda name: (other for part in self.parts if name in part.binds for other in part.holds | part.runs)
+        )
+        return (reached - self.imported - {self.entry_point}) | names
 
     def _describe(self, part: _Part, statement: ast.stmt) -> None:
         """Notes what the statement binds, changes and reads, and whether it shows something."""
@@ -101,7 +98,7 @@ class Program:
             part.shows, part.later = True, set()
             part.binds |= bound(statement) & {self.entry_point}
             return
-        kept, copied = part.binds | bound(statement), set[int]()
+        binds, copied = part.binds | bound(statement), set[int]()
         for node in _loading(statement):
             part.binds.update(_bound(node))
             part.changes.update(self._changed(node))
@@ -112,7 +109,7 @@ class Program:
                 copied.update(map(id, node.args))
             part.shows = part.shows or self._is_showing(node) or _calls(node, self.drivers)
         if isinstance(statement, _DEFINITIONS):
-            part.binds = kept  # without what a class binds in its body
+            part.binds = binds  # without what a class binds in its body
             outer = [*getattr(statement, "decorator_list", ()), *getattr(statement, "bases", ())]
             part.changes.update(name for each in outer for name in self._base(each))
         part.changes -= self.imported
@@ -155,35 +152,29 @@ class Program:
 
     def _judge(self) -> None:
         """What shows because it uses what an example made, and what stays whatever is needed."""
-        made, unsteady = set[str](), self._unsteady()
+        shown, unsteady = set[str](), self._unsteady()  # shown: what examples bind
         for part in self.parts:
             part.stays = bool(part.runs & unsteady)
             if part.defines:
                 part.shows = False
-                continue
-            if any(map(self._is_prose, part.statements)):
+            elif any(map(self._is_prose, part.statements)):
                 part.shows, part.stays = True, False
-                continue
-            part.shows = part.shows or not made.isdisjoint(part.runs) or isinstance(part.statements[0], ast.Raise)
-            part.stays = part.stays or any(self._is_opaque(node) for each in part.statements for node in _loading(each))
-            if part.shows:
-                made |= part.binds
+            else:
+                part.shows = part.shows or not shown.isdisjoint(part.runs) or isinstance(part.statements[0], ast.Raise)
+                part.stays |= any(self._is_opaque(node) for each in part.statements for node in _loading(each))
+                shown |= part.binds if part.shows else set()
 
     def _unsteady(self) -> set[str]:
         """Names of functions whose call may change what the module holds; those that call one are unsteady too."""
-        callers, waiting, found = defaultdict[str, list[_Part]](list), list[str](), set[str]()
+        callers, changing = defaultdict[str, set[str]](set), set[str]()
         for part in self.parts:
             for name in part.later:
-                callers[name].append(part)
+                callers[name] |= part.binds
             inside = (node for each in part.statements for node in ast.walk(each)) if part.later else ()
             if any(name in part.later for node in inside for name in (*_bound(node), *self._changed(node))):
-                waiting += part.binds
-        while waiting:
-            name = waiting.pop()
-            if name not in found and name != self.entry_point:
-                found.add(name)
-                waiting += [other for part in callers[name] for other in part.binds]
-        return found
+                changing |= part.binds
+        callers[self.entry_point] = set()
+        return _closure(changing, lambda name: callers[name]) - {self.entry_point}
 
     def _is_prose(self, statement: ast.stmt) -> bool:
         """Whether it is surely a NameError: `Done`, `Complexity: O(n)`."""
@@ -208,7 +199,7 @@ class Program:
 
     def _live(self) -> set[str]:
         """The names that the entry point may need, and those of all that stays."""
-        touching, found = defaultdict[str, list[set[str]]](list), set[str]()  # by name: what else is needed with it
+        touching = defaultdict[str, list[set[str]]](list)  # by name: what else is needed with it
         variables = {name for part in self.parts if not part.defines for name in part.binds} - {self.entry_point}
         waiting = [self.entry_point]
         for part in self.parts:
@@ -219,14 +210,24 @@ class Program:
                 touching[name].append(binds)
             whole = part.stays or not self.entry_point or not (part.defines or part.shows)
             waiting += uses if whole else part.runs if part.defines else ()
-        while waiting:
-            name = waiting.pop()
-            if name not in found:
-                found.add(name)
-                for names in touching[name]:
-                    waiting += names
-                    names.clear()
-        return found
+
+        def needed(name: str) -> Iterator[str]:
+            for names in touching[name]:
+                yield from names
+                names.clear()  # several names share it, and once is enough
+
+        return _closure(waiting, needed)
+
+
+def _closure(names: Iterable[str], following: Callable[[str], Iterable[str]]) -> set[str]:
+    """The names, those that follow from them, and so on."""
+    found, waiting = set[str](), list(names)
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += following(name)
+    return found
 
 
 def _parts(tree: ast.Module) -> list[_Part]:

@@ -11,14 +11,7 @@ import ast
 import re
 from dataclasses import dataclass
 
-from selfplay.game.extract.text import (
-    Block,
-    blocks,
-    code_like,
-    longest_parseable,
-    outside,
-    turn_text,
-)
+from selfplay.game.extract.text import Block, blocks, code_like, longest_parseable, outside, turn_text
 from selfplay.game.problems import Problem, StdinTest
 from selfplay.game.syntax import Parser, parsed
 
@@ -72,18 +65,12 @@ def _function_tests(text: str, parser: Parser) -> Tests:
         bare = outside(lines, found)
         before = lines[: found[0].start]
         return _salvage("\n".join(block.body for block in found), _prose(before), _tests_in(bare), parser)
-    lines = [_unbulleted(line) for line in lines if not line.lstrip().startswith(("```", "~~~"))]
-    start = next((number for number, line in enumerate(lines) if _starts_code(line)), len(lines))
+    lines = [line for line in lines if not line.lstrip().startswith(("```", "~~~"))]
+    bullets = (_BULLET.match(line) or _TICKS.match(line) for line in lines)
+    lines = [bullet[1].rstrip(" `") if bullet else line for line, bullet in zip(lines, bullets, strict=True)]
+    begins = (n for n, line in enumerate(lines) if _TEST.match(line) or _OPEN_LIST.match(line) or code_like(line))
+    start = next(begins, len(lines))
     return _salvage("\n".join(lines[start:]), _prose(lines[:start]), 0, parser)
-
-
-def _unbulleted(line: str) -> str:
-    match = _BULLET.match(line) or _TICKS.match(line)
-    return match[1].rstrip(" `") if match else line
-
-
-def _starts_code(line: str) -> bool:
-    return any(pattern.match(line) for pattern in (_TEST, _OPEN_LIST)) or code_like(line)
 
 
 def _prose(lines: list[str]) -> str:
@@ -99,18 +86,18 @@ def _salvage(source: str, critique: str, dropped: int, parser: Parser) -> Tests:
     tree = parser.parsed(source)
     if tree is not None:
         return Tests(_without_harness(source, tree), (), critique, 0, dropped)
-    kept, whole, mended, lost = list[str](), 0, 0, dropped
+    whole, rescued, mended, lost = list[str](), 0, False, dropped
     chunks, at = _chunks(_closed(source.split("\n"), parser)), 0
     while at < len(chunks):
         taken, used = _statement(chunks[at : at + 4], parser)
-        broken = [line for chunk in chunks[at : at + used] for line in chunk]
-        kept += broken[:taken]
-        whole += _tests_in(broken[:taken]) if taken == len(broken) else 0
-        mended += _tests_in(broken[:taken]) if taken < len(broken) else 0
-        lost += _tests_in(broken[taken:])
+        lines = [line for chunk in chunks[at : at + used] for line in chunk]
+        whole += lines[:taken]
+        rescued += _tests_in(lines[:taken])
+        mended |= taken < len(lines) and _tests_in(lines[:taken]) > 0
+        lost += _tests_in(lines[taken:])
         at += used
-    rescued = whole + mended if lost > dropped or mended else 0
-    clean = "\n".join(kept)
+    rescued = rescued if lost > dropped or mended else 0
+    clean = "\n".join(whole)
     tree = parsed(clean)  # whatever the tries have used up
     return Tests(_without_harness(clean, tree) if tree else "", (), critique, rescued, lost)
 
@@ -178,9 +165,8 @@ def _is_harness(statement: ast.stmt) -> bool:
 def _stdin_tests(text: str) -> Tests:
     """Pairs of input and output: under a heading or in a block tagged so, fenced or bare."""
     lines = text.split("\n")
-    parts = _parts(lines, blocks(lines))
     tests, salvaged, dropped, waiting = list[StdinTest](), 0, 0, None
-    for kind, body, fenced, closed in parts:
+    for kind, body, fenced, closed in _parts(lines, blocks(lines)):
         if kind == "input":
             dropped += waiting is not None
             waiting = body

@@ -56,19 +56,19 @@ def without_thinking(text: str) -> str:
     if "think>" not in text or parsed(text) is not None:
         return text
     programs = _programs(text)
-    kept, at, inside, program = list[str](), 0, False, next(programs, None)
+    parts, at, inside, program = list[str](), 0, False, next(programs, None)
     for tag in _THINKING.finditer(text):
         while program and program.stop <= tag.start():
             program = next(programs, None)
         if program and tag.start() in program:
             continue
         if tag["opens"] and not inside:
-            kept.append(text[at : tag.start()])
+            parts.append(text[at : tag.start()])
             inside = True
         elif tag["closes"] or (inside and not tag["opens"]):
-            kept = kept if inside else []
+            parts = parts if inside else []
             at, inside = tag.end(), False
-    return "".join([*kept, "" if inside else text[at:]])
+    return "".join([*parts, "" if inside else text[at:]])
 
 
 def _programs(text: str) -> Iterator[range]:

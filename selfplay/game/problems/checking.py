@@ -90,17 +90,12 @@ def _test_flaws(problem: Problem, field: str, test: str | StdinTest) -> Flaws:
     if tree is None or not tree.body:
         form = f"write for instance assert {problem.entry_point}(...) == ..."
         yield field, f"{_short(test)} is not valid Python", form
-    elif not _is_pair(tree) and not _mentions(tree, problem.entry_point):
+        return
+    # (inputs, expected), or a list of such
+    pairs = all(isinstance(each, ast.Expr) and isinstance(each.value, ast.Tuple | ast.List) for each in tree.body)
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    if not pairs and problem.entry_point not in names:
         yield field, f"{_short(test)} never calls {problem.entry_point!r}", "call the entry point, or remove the test"
-
-
-def _is_pair(tree: ast.Module) -> bool:
-    """(inputs, expected), or a list of such."""
-    return all(isinstance(each, ast.Expr) and isinstance(each.value, ast.Tuple | ast.List) for each in tree.body)
-
-
-def _mentions(tree: ast.AST, name: str) -> bool:
-    return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(tree))
 
 
 def _contract_flaws(problem: Problem, parameters: tuple[str, ...]) -> Flaws:

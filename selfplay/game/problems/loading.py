@@ -87,7 +87,9 @@ def read_problems(text: str, name: str, tested: bool = True, say: Say | None = N
 
 def _read(text: str, name: str, check: bool, tested: bool, say: Say | None) -> tuple[Problem, ...]:
     flaws: list[Flaw] = []
-    return _collected(_items(text if tested else _on_one_line(text), flaws), flaws, name, check, tested, say)
+    text = text if tested else _on_one_line(text)
+    items = _array(text, flaws) if text.lstrip().startswith("[") else _lines(text, flaws)
+    return _collected(items, flaws, name, check, tested, say)
 
 
 def _collected(
@@ -151,12 +153,8 @@ def _text(path: Path) -> str:
         raise ProblemError(str(path), [Flaw(0, "", why, "give a file that can be read")]) from None
 
 
-def _items(text: str, flaws: list[Flaw]) -> Iterator[tuple[int, object]]:
-    """Decoded items with the line each begins on; what cannot be decoded goes to `flaws`."""
-    yield from _array(text, flaws) if text.lstrip().startswith("[") else _lines(text, flaws)
-
-
 def _lines(text: str, flaws: list[Flaw]) -> Iterator[tuple[int, object]]:
+    """Decoded items with the line each begins on; what cannot be decoded goes to `flaws`."""
     # Not splitlines(): JSON allows U+2028 and its like inside a string.
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
@@ -196,24 +194,18 @@ def _problem(item: object) -> Problem:
         return item
     if not isinstance(item, dict):
         raise _Bad("", f"holds {_kind(item)}, not an object", _FORM)
-    given, metadata = _renamed(item)
+    given: dict[str, object] = {}
+    metadata: dict[str, object] = {}
+    for key, value in item.items():
+        name = RENAMED.get(key) or key
+        if name in given:
+            raise _Bad(key, f"says the same as {name}", "keep one of the two")
+        (given if name in _READ else metadata)[name] = value
     for name in _NEEDED:
         if given.get(name) is None:
             raise _Bad(name, "is missing", "add it")
     values = {name: _READ[name](name, value) for name, value in given.items() if value is not None}
     return Problem(**_completed(values), metadata=metadata)
-
-
-def _renamed(item: dict[str, object]) -> tuple[dict[str, object], dict[str, object]]:
-    """The fields of a problem by our names, and what else the item says."""
-    given: dict[str, object] = {}
-    for key in item:
-        name = RENAMED.get(key, key)
-        if name in given:
-            raise _Bad(key, f"says the same as {name}", "keep one of the two")
-        if name in _READ:
-            given[name] = item[key]
-    return given, {key: value for key, value in item.items() if RENAMED.get(key, key) not in _READ}
 
 
 def _completed(values: dict[str, Any]) -> dict[str, Any]:

@@ -25,25 +25,15 @@ def split_by_class(
     if not shares or min(shares.values()) < 0 or abs(sum(shares.values()) - 1) > 1e-6:
         raise SelfplayError(f"shares {dict(shares)} are no split: give shares of 0 or more that add up to 1")
     problems = tuple(problems)
-    split_of = _assign(_classes(problems, key), shares, seed)
-    return {name: tuple(problem for problem in problems if split_of[problem.id] == name) for name in shares}
-
-
-def _classes(problems: Iterable[Problem], key: Callable[[Problem], Hashable]) -> list[list[str]]:
     members: dict[Hashable, list[str]] = defaultdict(list)
     for problem in problems:
         members[key(problem)].append(problem.id)
-    return sorted(sorted(ids) for ids in members.values())
-
-
-def _assign(classes: list[list[str]], shares: Mapping[str, float], seed: int) -> dict[str, str]:
-    """Each class, in seeded order, goes where the most problems are missing."""
+    classes = sorted(sorted(ids) for ids in members.values())
     random.Random(seed).shuffle(classes)
-    total = sum(map(len, classes))
-    missing = {name: share * total for name, share in shares.items()}
+    missing = {name: share * sum(map(len, classes)) for name, share in shares.items()}
     split_of: dict[str, str] = {}
-    for ids in classes:
+    for ids in classes:  # each goes where the most problems are missing
         name = max(missing, key=lambda each: missing[each])
         missing[name] -= len(ids)
         split_of.update(dict.fromkeys(ids, name))
-    return split_of
+    return {name: tuple(problem for problem in problems if split_of[problem.id] == name) for name in shares}

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from inspect import signature
 from math import isfinite
+from typing import Any
 
 from selfplay import plugins
 from selfplay.errors import BadInput, UnknownName
@@ -70,9 +71,9 @@ class RewardRule:
         return replace(self, discriminator=partial(self.discriminator, validity_weight=validity_weight))
 
 
-def _episode(rule: Callable[[SuiteOutcome], float | None]) -> DiscriminatorRule:
-    """A rule for whole suites in the common shape."""
-    return lambda suite: (rule(suite),)
+def _episode(name: str, module: Any, description: str) -> RewardRule:
+    """The rule of a module whose discriminator pays whole suites."""
+    return RewardRule(name, module.generator, lambda suite: (module.discriminator(suite),), False, description)
 
 
 _RULES = (
@@ -90,34 +91,10 @@ _RULES = (
         True,
         "adversarial, where a kill that the baseline tests make already counts nothing",
     ),
-    RewardRule(
-        "progressive",
-        progressive.generator,
-        _episode(progressive.discriminator),
-        False,
-        "the prototype's: passed / total; (1 - pass rate) x validity",
-    ),
-    RewardRule(
-        "shifted",
-        shifted.generator,
-        _episode(shifted.discriminator),
-        False,
-        "the prototype's second: pass rate - 0.5; 0.4 valid - 0.6 invalid + 0.6 bug catch",
-    ),
-    RewardRule(
-        "fractional",
-        fractional.generator,
-        _episode(fractional.discriminator),
-        False,
-        "passed / total over right tests; share of the written cases that catch a bug",
-    ),
-    RewardRule(
-        "deepcoder",
-        deepcoder.generator,
-        _episode(deepcoder.discriminator),
-        False,
-        "1 if every test passes, else 0; 1 if some valid case fails the program, else 0",
-    ),
+    _episode("progressive", progressive, "the prototype's: passed / total; (1 - pass rate) x validity"),
+    _episode("shifted", shifted, "the prototype's second: pass rate - 0.5; 0.4 valid - 0.6 invalid + 0.6 bug catch"),
+    _episode("fractional", fractional, "passed / total over right tests; share of the written cases that catch a bug"),
+    _episode("deepcoder", deepcoder, "1 if every test passes, else 0; 1 if some valid case fails the program, else 0"),
 )
 RULES: dict[str, RewardRule] = {rule.name: rule for rule in _RULES}
 
