@@ -103,10 +103,10 @@ def evaluate(
         evaluator = Evaluator(judge, MutantCache(), problems, num_samples)
         recorded = evaluator.opponent(_opponent(opened[0], opponent))
         openings = [partial(source.open, config) for source, config in opened]
-        found = compare(openings, recorded, evaluator, ks, hunted, single_stage, say)
-    found.about |= {"set": config.problems, "split": split, "num_problems": len(problems), "samples": num_samples}
-    found.about |= {"seed": config.seed, "opponent": opponent, "bugs": len(hunted), "tier": judge.box.tier}
-    return found
+        comparison = compare(openings, recorded, evaluator, ks, hunted, single_stage, say)
+    comparison.about |= {"set": config.problems, "split": split, "num_problems": len(problems), "samples": num_samples}
+    comparison.about |= {"seed": config.seed, "opponent": opponent, "bugs": len(hunted), "tier": judge.box.tier}
+    return comparison
 
 
 def _opponent(first: tuple[Source, Config], name: str | None) -> Entrant:
@@ -129,12 +129,14 @@ def main(arguments: Sequence[str]) -> int:
     if "cross_play" in own:
         return _cross_play(given, own)
     shown = ("json", "chart")
-    found = evaluate(**{name: value for name, value in own.items() if name not in shown}, **given)
-    estimates, differences = found.estimates(), found.differences()
-    tables = text_table(estimates, f"{found.about['num_problems']} problems, {found.about['samples']} samples")
+    comparison = evaluate(**{name: value for name, value in own.items() if name not in shown}, **given)
+    estimates, differences = comparison.estimates(), comparison.differences()
+    tables = text_table(
+        estimates, f"{comparison.about['num_problems']} problems, {comparison.about['samples']} samples"
+    )
     if differences:
         tables += "\n\n" + text_table(differences, "difference", signed=True)
-    _write(own, found.about | found.as_json(), tables)
+    _write(own, comparison.about | comparison.as_json(), tables)
     if "chart" in own:
         chart(estimates, Path(own["chart"]))
     return 0
@@ -155,17 +157,17 @@ def _cross_play(given: Mapping[str, Any], own: Mapping[str, Any]) -> int:
     with closing(open_judge(config)) as judge:
         problems = held_out(config, judge, own.get("split", "dev"), own.get("num_problems"), say)
         named = [(name, partial(source.open, source.config(given))) for name, source in players]
-        found = cross_play(named, problems, judge)
+        cross = cross_play(named, problems, judge)
     about = {"run": run, "set": config.problems, "split": own.get("split", "dev"), "num_problems": len(problems)}
-    _write(own, about | {"seed": config.seed} | cross_json(found), cross_text(found))
+    _write(own, about | {"seed": config.seed} | cross_json(cross), cross_text(cross))
     if "chart" in own:
-        cross_chart(found, Path(own["chart"]))
+        cross_chart(cross, Path(own["chart"]))
     return 0
 
 
-def _write(own: Mapping[str, Any], told: Mapping[str, Any], tables: str) -> None:
+def _write(own: Mapping[str, Any], record: Mapping[str, Any], tables: str) -> None:
     """The JSON to its file and the tables to standard output; with `--json -` the JSON alone."""
-    text = json.dumps(told, indent=1)  # in ASCII: what models wrote may be no text for a terminal or a file
+    text = json.dumps(record, indent=1)  # in ASCII: what models wrote may be no text for a terminal or a file
     if own.get("json") == "-":
         print(text)
         return

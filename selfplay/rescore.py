@@ -49,14 +49,14 @@ def _rescored(
 @command("selfplay.rescore")
 def main(arguments: Sequence[str]) -> int:
     options = _parser().parse_args(arguments)
-    found, config, other, torn = _rescored(options.run, options.rewards, options.advantages, options.shown)
+    result, config, other, torn = _rescored(options.run, options.rewards, options.advantages, options.shown)
     sides = {
         "recorded": {"rewards": config.rewards, "advantages": config.advantages},
         "again": {"rewards": other.rule.name, "advantages": other.advantages},
     }
-    record = sides | {"torn": torn} | asdict(found)
-    print(json.dumps(record) if options.json else _as_text(found, sides, torn), flush=True)
-    return DIFFERENT if found.differing else SAME
+    record = sides | {"torn": torn} | asdict(result)
+    print(json.dumps(record) if options.json else _as_text(result, sides, torn), flush=True)
+    return DIFFERENT if result.differing else SAME
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -76,23 +76,23 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _as_text(found: Rescored, sides: Mapping[str, Mapping[str, str]], torn: bool) -> str:
-    lines = [f"{found.steps} steps, {found.groups} groups"]
+def _as_text(result: Rescored, sides: Mapping[str, Mapping[str, str]], torn: bool) -> str:
+    lines = [f"{result.steps} steps, {result.groups} groups"]
     lines += [f"  {name:<9} {', '.join(side.values())}" for name, side in sides.items()]
-    if found.differing:
+    if result.differing:
         lines.append(
-            f"WARNING: the run's own rule gives something else than was recorded for {found.differing} of {found.compared} "
+            f"WARNING: the run's own rule gives something else than was recorded for {result.differing} of {result.compared} "
             "rewards and advantages: the rule or the ledger was changed since"
         )
     else:
         lines.append(
-            f"the run's own rule gives again, exactly, what was recorded: {found.compared} rewards and advantages"
+            f"the run's own rule gives again, exactly, what was recorded: {result.compared} rewards and advantages"
         )
     if torn:
         lines.append("the last line has no end, as in a run that is writing or was killed: it is left out")
-    if found.incomplete is not None:
-        lines.append(f"step {found.incomplete} is not complete and left out: advantages need all groups of a step")
-    lines += ["", *_table(found.rows), *(line for each in found.disagreements for line in _episode(each))]
+    if result.incomplete is not None:
+        lines.append(f"step {result.incomplete} is not complete and left out: advantages need all groups of a step")
+    lines += ["", *_table(result.rows), *(line for each in result.disagreements for line in _episode(each))]
     return "\n".join(lines)
 
 
