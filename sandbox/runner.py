@@ -148,7 +148,10 @@ def call(function, text, report, output_bytes):
     """One call; whatever the program does, one frame says it."""
     start = process_time(), monotonic()
     try:
-        body, kind = codec.encode(_called(function, codec.decode(text)), output_bytes).encode(), b"V"
+        arguments = codec.decode(text)
+        # A sequence holds positional arguments; a dictionary keyword arguments, and under "" the positional ones.
+        keywords = arguments if type(arguments) is dict else {"": arguments}
+        body, kind = codec.encode(function(*keywords.pop(""), **keywords), output_bytes).encode(), b"V"
     except BaseException as error:  # noqa: BLE001
         body, kind = names_of(error), b"X"
     report(kind, _since(start) + body)
@@ -157,13 +160,6 @@ def call(function, text, report, output_bytes):
 def _since(start):
     """CPU and wall-clock seconds, packed."""
     return struct.pack("!dd", process_time() - start[0], monotonic() - start[1])
-
-
-def _called(function, arguments):
-    """A sequence holds positional arguments; a dictionary keyword arguments, and under "" the positional ones."""
-    if type(arguments) is dict:
-        return function(*arguments.pop(""), **arguments)
-    return function(*arguments)
 
 
 def run_program(source, report):

@@ -33,21 +33,15 @@ def send(pipe, pieces):
     """Writes all pieces, 500 a call. Ends the process where the host is gone."""
     try:
         for start in range(0, len(pieces), 500):
-            _write_all(pipe, pieces[start : start + 500])
+            some = pieces[start : start + 500]
+            written = os.writev(pipe, some)
+            for piece in some:
+                rest = memoryview(piece)[written:]
+                written = max(0, written - len(piece))
+                while rest:
+                    rest = rest[os.write(pipe, rest) :]
     except BrokenPipeError:
         os._exit(0)
-
-
-def _write_all(pipe, pieces):
-    written = os.writev(pipe, pieces)
-    for piece in pieces:
-        if written >= len(piece):
-            written -= len(piece)
-            continue
-        rest = memoryview(piece)[written:]
-        written = 0
-        while rest:
-            rest = rest[os.write(pipe, rest) :]
 
 
 class Failed(Exception):
@@ -178,18 +172,14 @@ class Watch:
             self.room -= length
             self.reports += 1
         if pieces:
-            self._send(pieces)
+            before = time.monotonic()
+            send(self.service.answers, pieces)
+            waited = time.monotonic() - before  # the time that the host lets us wait is not the program's
+            self.start += waited
+            self.begun += waited
             view[: self.filled - position] = view[position : self.filled]
             self.filled -= position
         return broken
-
-    def _send(self, pieces):
-        """To the host; the time that it lets us wait is not the program's."""
-        before = time.monotonic()
-        send(self.service.answers, pieces)
-        waited = time.monotonic() - before
-        self.start += waited
-        self.begun += waited
 
     def _kill(self):
         """Kills the child and whatever it started. Returns its wait status."""

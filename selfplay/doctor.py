@@ -10,7 +10,6 @@ prints the memory plan of a model on a card instead, without loading the model a
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Sequence
@@ -33,7 +32,11 @@ _MARKS = {"ok": "ok", "note": "note", "missing": "MISSING"}
 
 @command("selfplay.doctor")
 def main(arguments: Sequence[str]) -> int:
-    options, keys = _parser().parse_known_args(arguments)
+    flags = parser("selfplay.doctor", __doc__)
+    flags.add_argument("--output-dir", default="runs/selfplay", metavar="DIR", help="where a run would write")
+    flags.add_argument("--json", action="store_true", help="print the findings as one JSON object")
+    flags.add_argument_group("memory plan", f"any of: {', '.join(f'--{key}' for key in _PLANNED).replace('_', '-')}")
+    options, keys = flags.parse_known_args(arguments)
     if keys:
         from selfplay.config import from_flags
         from selfplay.learning.choice import memory_plan
@@ -47,14 +50,6 @@ def main(arguments: Sequence[str]) -> int:
     report = {"works": works(found), "findings": [asdict(each) for each in found]}
     print(json.dumps(report) if options.json else _as_text(found), flush=True)
     return 0 if works(found) else 1
-
-
-def _parser() -> argparse.ArgumentParser:
-    flags = parser("selfplay.doctor", __doc__)
-    flags.add_argument("--output-dir", default="runs/selfplay", metavar="DIR", help="where a run would write")
-    flags.add_argument("--json", action="store_true", help="print the findings as one JSON object")
-    flags.add_argument_group("memory plan", f"any of: {', '.join(f'--{key}' for key in _PLANNED).replace('_', '-')}")
-    return flags
 
 
 def _as_text(found: Sequence[Finding]) -> str:

@@ -6,7 +6,6 @@ HF_TOKEN. Exit codes: 0 pushed, 2 not pushed, and why.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,15 +15,6 @@ from selfplay.run.command import command, parser
 
 @command("selfplay.hub")
 def main(arguments: Sequence[str]) -> int:
-    options = _parser().parse_args(arguments)
-    from selfplay.run.hub.push import push
-
-    run, repo = Path(options.run), options.repository
-    print(push(run, repo, options.public, options.revision, base=options.base, dataset=options.dataset))
-    return 0
-
-
-def _parser() -> argparse.ArgumentParser:
     commands = parser("selfplay.hub", "Publish a run on the Hugging Face Hub.")
     about = "Push both adapters of a run, with a card."
     pushing = commands.add_subparsers(required=True, metavar="push").add_parser("push", help=about, description=about)
@@ -38,7 +28,12 @@ def _parser() -> argparse.ArgumentParser:
     pushing.add_argument(
         "--dataset", metavar="NAME", help="The problems' name on the hub, where the run had them from a file."
     )
-    return commands
+    options = commands.parse_args(arguments)
+    from selfplay.run.hub.push import push
+
+    run, repo = Path(options.run), options.repository
+    print(push(run, repo, options.public, options.revision, base=options.base, dataset=options.dataset))
+    return 0
 
 
 if __name__ == "__main__":

@@ -29,7 +29,14 @@ _LINE = "{name:<52.52} {family:<17} {ours:<26.26} {weak:<11} {beats:<9} {verdict
 
 @command("selfplay.redteam")
 def main(arguments: Sequence[str]) -> int:
-    options = _parser().parse_args(arguments)
+    flags = parser("selfplay.redteam", __doc__)
+    add = flags.add_argument
+    add("--sandbox", choices=SANDBOXES, default="local", help="what to attack (default: local)")
+    add("--only", action="append", metavar="FAMILY", help="this family of attacks; may be given several times")
+    add("--no-weak", action="store_true", help="leave out the weak runners: several times faster, proves less")
+    add("--list", action="store_true", help="print the attacks and stop")
+    add("--json", action="store_true", help="print one JSON object")
+    options = flags.parse_args(arguments)
     from selfplay.attacks.library import attacks
     from selfplay.attacks.measured import open_box
     from selfplay.box.local import BoxUnavailable
@@ -45,17 +52,6 @@ def main(arguments: Sequence[str]) -> int:
         return INFRASTRUCTURE
     with box:
         return _attack(chosen, box, options)
-
-
-def _parser() -> argparse.ArgumentParser:
-    flags = parser("selfplay.redteam", __doc__)
-    add = flags.add_argument
-    add("--sandbox", choices=SANDBOXES, default="local", help="what to attack (default: local)")
-    add("--only", action="append", metavar="FAMILY", help="this family of attacks; may be given several times")
-    add("--no-weak", action="store_true", help="leave out the weak runners: several times faster, proves less")
-    add("--list", action="store_true", help="print the attacks and stop")
-    add("--json", action="store_true", help="print one JSON object")
-    return flags
 
 
 def _attack(chosen: Sequence[Attack], box: Box, options: argparse.Namespace) -> int:

@@ -156,7 +156,12 @@ class Child:
                     self.cpu_seconds = ending.cpu_seconds
                     raise Ended(ending)
                 raise EOFError(body.decode("utf-8", "replace"))
-            _read(zygote, deadline)
+            if not select.select((zygote.stdout,), (), (), max(0.0, deadline - time.monotonic()))[0]:
+                raise EOFError("it fell silent")
+            data = os.read(zygote.stdout, 1 << 20)
+            if not data:
+                raise EOFError("it ended")
+            zygote.incoming += data
 
     def _fail(self) -> None:
         self.over = True
@@ -202,12 +207,3 @@ def _write(zygote: Zygote, data: bytes) -> None:
         except BlockingIOError:
             if not select.select((), (zygote.stdin,), (), max(0.0, deadline - time.monotonic()))[1]:
                 raise EOFError("it does not listen") from None
-
-
-def _read(zygote: Zygote, deadline: float) -> None:
-    if not select.select((zygote.stdout,), (), (), max(0.0, deadline - time.monotonic()))[0]:
-        raise EOFError("it fell silent")
-    data = os.read(zygote.stdout, 1 << 20)
-    if not data:
-        raise EOFError("it ended")
-    zygote.incoming += data

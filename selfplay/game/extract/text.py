@@ -187,7 +187,9 @@ def code_in(text: str, parser: Parser) -> tuple[str, bool]:
     lines = _dedented(text.split("\n"))
     code, lost = _parts_of_code(lines, parser)
     if "\t" in text and (lost or not code):  # perhaps tabs were mixed with blanks, which Python refuses
-        code, lost = _parts_of_code([_untabbed(line) for line in lines], parser)
+        indents = (line[: len(line) - len(line.lstrip(" \t"))] for line in lines)
+        lines = [indent.expandtabs(4) + line[len(indent) :] for line, indent in zip(lines, indents, strict=True)]
+        code, lost = _parts_of_code(lines, parser)
     return code, lost
 
 
@@ -199,11 +201,6 @@ def _parts_of_code(lines: list[str], parser: Parser) -> tuple[str, bool]:
         kept += segment
         lost = lost or not whole
     return "\n".join(kept).strip("\n"), lost
-
-
-def _untabbed(line: str) -> str:
-    rest = line.lstrip(" \t")
-    return line[: len(line) - len(rest)].expandtabs(4) + rest
 
 
 def _segments(lines: list[str], parser: Parser) -> Iterator[tuple[list[str], bool]]:
