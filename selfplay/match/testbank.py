@@ -158,9 +158,11 @@ def joined(known: BankedSuite, match: Match, run: str) -> BankedSuite:
     for case, killed in zip(match.admitted, kills_of(match, match.admitted, wrong), strict=True):
         own = {number[wrong[place].source] for place in killed}
         if own:
-            new = _banked(case, match.problem, stages[case.identity], run, match.step.index)
-            held = tests.get(case.identity, new)
-            tests[case.identity] = replace(held, kills=tuple(sorted({*held.kills, *own})))
+            held = tests.get(case.identity) or _banked(
+                case, match.problem, stages[case.identity], run, match.step.index
+            )
+            if held:
+                tests[case.identity] = replace(held, kills=tuple(sorted({*held.kills, *own})))
     return replace(
         known, tests=tuple(tests.values()), programs=tuple(programs), written=known.written + len(match.admitted)
     )
