@@ -21,7 +21,7 @@ from selfplay.learning.setup import open_judge
 from selfplay.learning.sources import source_of
 from selfplay.match.cover import cover
 from selfplay.match.entrant import Entrant
-from selfplay.match.record import Match
+from selfplay.match.match import Match
 from selfplay.match.testbank import hunted, kills_of, small, wrong_of
 
 Kills = Sequence[frozenset[int]]

@@ -20,7 +20,7 @@ from selfplay.learning.heldout import held_out
 from selfplay.learning.setup import open_judge
 from selfplay.learning.sources import source_of
 from selfplay.match.agreement import agreements
-from selfplay.match.record import Match, Row, once
+from selfplay.match.match import Match, Row, once
 from selfplay.match.solver import best_of
 from selfplay.mutation.cache import MutantCache
 
@@ -29,7 +29,7 @@ Choice = Callable[[Match], int]
 
 def given_alone(match: Match) -> int:
     """A program that passes the most of the tests that came with the problem."""
-    return agreements(_passed(match, match.baseline), known=1 + match.own)[0].programs[0]
+    return agreements(_passed(match, match.baseline), known=1 + match.num_baseline)[0].programs[0]
 
 
 def agreement_alone(match: Match) -> int:
@@ -48,7 +48,7 @@ CHOICES: dict[str, Choice] = {
 
 
 def _rows(match: Match, cases: Sequence[Case]) -> list[Row]:
-    return [match.each(row, cases) for row in match.programs]
+    return [match.row_on(row, cases) for row in match.programs]
 
 
 def _passed(match: Match, cases: Sequence[Case]) -> list[list[bool]]:

@@ -31,7 +31,7 @@ def stir(policy: Any) -> None:
             for name, own in policy.trainer.snapshot(role).items()
         }
         policy.trainer.adapters.put({role: noisy})
-        policy.sampler.changed(role)
+        policy.sampler.weights_changed(role)
 
 
 def drawn(policy: Any, role: Any) -> list[Any]:

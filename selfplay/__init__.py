@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from selfplay.learning.policy.protocol import Rows, Sampler, Trainer
     from selfplay.learning.sources import open_player
     from selfplay.match.entrant import Entrant
-    from selfplay.match.record import Match
+    from selfplay.match.match import Match
     from selfplay.match.rescore import Rescored
     from selfplay.match.solver import Solver
     from selfplay.play import play
@@ -82,7 +82,7 @@ _HOMES = {
     "selfplay.learning.policy": ("Policy",),
     "selfplay.learning.policy.protocol": ("Rows", "Sampler", "Trainer"),
     "selfplay.match.entrant": ("Entrant",),
-    "selfplay.match.record": ("Match",),
+    "selfplay.match.match": ("Match",),
     "selfplay.match.rescore": ("Rescored",),
     "selfplay.match.solver": ("Solver",),
     "selfplay.run.callbacks": ("Callback",),

@@ -38,7 +38,7 @@ from selfplay.errors import BadInput, SelfplayError, UnknownName
 from selfplay.run.command import INTERRUPTED, callable_module, run_command
 
 if TYPE_CHECKING:
-    from selfplay.learning.loop import Held, Result
+    from selfplay.learning.loop import Result, Shield
     from selfplay.learning.ranks import Ranks
     from selfplay.run.recorders import Recorder
 
@@ -189,7 +189,7 @@ def _check(config: Config) -> None:
 
 
 @contextmanager
-def _all_ranks(config: Config) -> Iterator[tuple[Ranks, Held, Callable[[], None]]]:
+def _all_ranks(config: Config) -> Iterator[tuple[Ranks, Shield, Callable[[], None]]]:
     """This process's place among those that train, started beside it where it is the first; what a signal waits for; and what
     ends the others, rather than waiting for them."""
     from selfplay.learning.ranks import connect, launch, launched

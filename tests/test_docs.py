@@ -42,7 +42,7 @@ from selfplay.learning.shapes import model_config, shape_of
 from selfplay.learning.update import UpdateStats, clip_bounds, surrogate, update_metrics
 from selfplay.match.counts import step_counts
 from selfplay.match.examine import examine
-from selfplay.match.record import KILLS, Match, Row
+from selfplay.match.match import KILLS, Match, Row
 from selfplay.match.score import program_outcome, score, suite_outcomes
 from selfplay.mutation import operators
 from selfplay.mutation.cache import MutantCache
@@ -70,7 +70,7 @@ class Worked:
     credits: dict[Role, Credit]
 
     def verdict(self, row: Row, case: Case) -> Verdict | None:
-        [verdict] = self.match.each(row, [case])
+        [verdict] = self.match.row_on(row, [case])
         return verdict
 
     def turn(self, suite: int) -> tuple[tuple[Case, ...], tuple[CaseOutcome, ...]]:

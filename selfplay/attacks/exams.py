@@ -18,7 +18,7 @@ from selfplay.game.phases import Step
 from selfplay.game.problems import StdinTest
 from selfplay.judging.judge import Judge
 from selfplay.match import Match
-from selfplay.match.examine import Submission, judged
+from selfplay.match.examine import Submission, judge_submissions
 
 STAGES = 5
 ASKED = 3  # cases that a turn is asked for
@@ -29,7 +29,7 @@ def harmed(attack: Harm, judge: Judge) -> tuple[str, str]:
     harmless = Harm(name="none", family=attack.family, task=tasks()["shout"])
     judge = Judge(judge.box, Limits(attack.cpu_seconds), recheck=0.0, desk=judge.desk)
     try:
-        attacked, behind = judged([_group(attack), _group(harmless)], Step(0, 1, "both", ""), judge, ASKED)
+        attacked, behind = judge_submissions([_group(attack), _group(harmless)], Step(0, 1, "both", ""), judge, ASKED)
     finally:
         judge.texts.close()  # the box and the desk are the caller's
     said, deviation = _deviation(attacked, attack)

@@ -23,8 +23,8 @@ from selfplay.game.problems import Problem, read_problems
 from selfplay.game.rollout import Seat
 from selfplay.judging.judge import Judge
 from selfplay.match.entrant import Entrant
-from selfplay.match.examine import Submission, judged
-from selfplay.match.record import KILLS, Chain, Match, Target
+from selfplay.match.examine import Submission, judge_submissions
+from selfplay.match.match import KILLS, Chain, Match, Target
 from selfplay.resources import resource
 
 STAGE = 5
@@ -85,7 +85,7 @@ def hunt(entrant: Entrant, bugs: Sequence[Bug], judge: Judge, samples: int) -> l
         for bug, chain, own in zip(bugs, chains, readers, strict=True)
     ]
     step = replace(entrant, stages=(STAGE,)).step(EVALUATION, "bugs")
-    return judged(submissions, step, judge, entrant.prompts.cases)
+    return judge_submissions(submissions, step, judge, entrant.prompts.cases)
 
 
 def _called_f(bug: Bug) -> Bug:
@@ -120,7 +120,7 @@ def bug_columns(matches: Sequence[Match]) -> dict[str, Columns]:
 
 def _counted(match: Match) -> Iterator[tuple[str, Counted]]:
     [target] = match.targets
-    caught = [any(v in KILLS for v in match.each(target.verdicts, suite.admitted)) for suite in match.suites]
+    caught = [any(v in KILLS for v in match.row_on(target.verdicts, suite.admitted)) for suite in match.suites]
     yield "bugs_caught", (sum(caught), len(caught))
     yield "bugs_caught_by_any", (any(caught), 1)
     valid = sum(sum(turn.valid) for suite in match.suites for turn in suite.turns)

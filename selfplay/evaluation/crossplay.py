@@ -17,8 +17,8 @@ from selfplay.game.problems import Problem
 from selfplay.game.rollout import Seat
 from selfplay.judging.judge import Judge
 from selfplay.match.entrant import Entrant
-from selfplay.match.examine import Submission, judged
-from selfplay.match.record import KILLS
+from selfplay.match.examine import Submission, judge_submissions
+from selfplay.match.match import KILLS
 
 Open = Callable[[], Entrant]  # loads a player when it is its turn, so that one at a time lies in memory
 
@@ -59,9 +59,11 @@ def cross_play(players: Sequence[tuple[str, Open]], problems: Sequence[Problem],
                 Submission(problem, (chain,), (suite,), (0,))
                 for problem, chain, suite in zip(problems, own, suites, strict=True)
             ]
-            matches = judged(submissions, entrant.step(EVALUATION, "cross-play"), judge, entrant.prompts.cases)
+            matches = judge_submissions(
+                submissions, entrant.step(EVALUATION, "cross-play"), judge, entrant.prompts.cases
+            )
             killed = [
-                float(any(v in (*KILLS, "not_collected") for v in match.on(match.programs[0], match.admitted)))
+                float(any(v in (*KILLS, "not_collected") for v in match.verdicts_on(match.programs[0], match.admitted)))
                 for match in matches
             ]
             bad = [float(rows[row]) for rows in wrong]

@@ -25,8 +25,8 @@ from selfplay.game.rollout import Seat
 from selfplay.judging.judge import Job, Judge
 from selfplay.judging.references import subject_of
 from selfplay.match.entrant import Entrant
-from selfplay.match.examine import Submission, judged, mutant_targets
-from selfplay.match.record import Chain, Match, Target
+from selfplay.match.examine import Submission, judge_submissions, mutant_targets
+from selfplay.match.match import Chain, Match, Target
 from selfplay.mutation.cache import MutantCache
 
 EVALUATION = -1  # the step number that keys an evaluation's random numbers
@@ -165,7 +165,7 @@ class Evaluator:
         return self._judged(entrant, submissions)
 
     def _judged(self, entrant: Entrant, submissions: Sequence[Submission]) -> list[Match]:
-        return judged(submissions, entrant.step(EVALUATION, "evaluation"), self.judge, entrant.prompts.cases)
+        return judge_submissions(submissions, entrant.step(EVALUATION, "evaluation"), self.judge, entrant.prompts.cases)
 
     def _ending_agreement(self, entrant: Entrant, matches: Sequence[Match]) -> list[tuple[int, int]]:
         """How many pairs of programs that end one chain do the same on the problem's tests, and of how many."""

@@ -22,7 +22,7 @@ from selfplay.evaluation.intervals import (
     ratio_change,
 )
 from selfplay.match.examine import FAMILIES
-from selfplay.match.record import KILLS, Match, Origin, Row
+from selfplay.match.match import KILLS, Match, Origin, Row
 from selfplay.match.solver import best_of
 
 Counted = tuple[float, float]  # of one problem: what is counted, and of how much
@@ -125,10 +125,10 @@ def _compared(played: Played) -> Iterator[tuple[str, Counted]]:
 
 def _prototype(own: Match) -> Iterator[tuple[str, Counted]]:
     """The prototype's figures: the player's programs on its own tests."""
-    known = [[v for v in own.on(row, own.counting) if v != "infra_error"] for row in own.programs]
+    known = [[v for v in own.verdicts_on(row, own.counting) if v != "infra_error"] for row in own.programs]
     shares = [row.count("passed") / len(row) for row in known if row]
     yield "average_test_pass_rate", (sum(shares), len(shares))
-    faced = [own.on(own.programs[suite.reads], suite.admitted) for suite in own.suites]
+    faced = [own.verdicts_on(own.programs[suite.reads], suite.admitted) for suite in own.suites]
     yield "failure_rate", (sum(v in _LOST for row in faced for v in row), sum(map(len, faced)))
     cases = [case.identity for suite in own.suites for case in suite.cases]
     yield "test_diversity", (len(set(cases)), len(cases))
@@ -140,7 +140,7 @@ def _by_stage(match: Match) -> Iterator[tuple[str, Counted]]:
     # Valid tests that the program which was read fails; none where it is right, and so no recorded wrong one.
     source = match.outside.code.source if match.outside else None
     rows = [target.verdicts for target in match.targets if target.origin == "recorded" and target.source == source]
-    caught = sum(verdict in _LOST for row in rows[:1] for verdict in match.each(row, suite.admitted))
+    caught = sum(verdict in _LOST for row in rows[:1] for verdict in match.row_on(row, suite.admitted))
     yield "bug_catch_rate", (caught, suite.written)
     dead: set[int] = set()
     for turn in suite.turns:
@@ -151,4 +151,4 @@ def _by_stage(match: Match) -> Iterator[tuple[str, Counted]]:
 
 
 def _killed(match: Match, row: Row, cases: Sequence[Case]) -> bool:
-    return any(verdict in _LOST for verdict in match.each(row, cases))
+    return any(verdict in _LOST for verdict in match.row_on(row, cases))

@@ -15,7 +15,7 @@ from selfplay.game.episode import Role
 from selfplay.learning.ranks import Ranks
 from selfplay.learning.samples import Sample, conversation_samples
 from selfplay.match.counts import Counts
-from selfplay.match.record import Match
+from selfplay.match.match import Match
 
 
 @dataclass(frozen=True, slots=True)

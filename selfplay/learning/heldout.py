@@ -26,7 +26,7 @@ SCHEMA = 1
 
 def record_opponent(run: Run) -> Opponent:
     """What the player of the run's beginning does on the held-out problems: the same on every rank."""
-    problems = _held_out(run, "before")
+    problems = _problems_at(run, "before")
     run.policy.sampler.forget()
     run.recorder.say(f"recording the untrained player on {len(problems)} problems of the {run.config.eval_split} split")
     opponents = run.ranks.gather(_evaluator(run, problems).opponent(_entrant(run)))
@@ -43,7 +43,7 @@ def evaluate(run: Run) -> None:
         return
     assert state.opponent is not None  # it is recorded before the first evaluation
     started = time.perf_counter()
-    problems = _held_out(run, moments[-1])
+    problems = _problems_at(run, moments[-1])
     run.policy.sampler.forget()
     run.recorder.say(f"evaluating {' and '.join(moments)}: {len(problems)} problems")
     matches = _evaluator(run, problems).measure(_entrant(run), state.opponent)
@@ -51,7 +51,7 @@ def evaluate(run: Run) -> None:
     everyone = sorted((each for own in gathered for each in own), key=lambda each: each.problem)
     records: dict[str, dict[str, Any]] = {}
     for when in moments:
-        held = {problem.id for problem in _held_out(run, when)}
+        held = {problem.id for problem in _problems_at(run, when)}
         own = [each for each in everyone if each.problem in held]
         records[when] = evaluation_record(run, when, own, time.perf_counter() - started)
         if when == "after":
@@ -106,7 +106,7 @@ def _evaluator(run: Run, problems: Sequence[Problem]) -> Evaluator:
     return Evaluator(run.judge, run.mutants, problems[run.ranks.rank :: run.ranks.size])
 
 
-def _held_out(run: Run, when: str) -> list[Problem]:
+def _problems_at(run: Run, when: str) -> list[Problem]:
     """The held-out problems: all before and after, the first few in between."""
     config = run.config
     count = config.eval_problems[-1 if when in ("before", "after") else 0]

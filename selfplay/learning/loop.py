@@ -25,7 +25,7 @@ from selfplay.game.rollout import play
 from selfplay.learning import setup
 from selfplay.learning.credit import Credit, credit, group_counts
 from selfplay.learning.heldout import evaluate, record_opponent
-from selfplay.learning.plan import planned_steps, rate_factor, trained_roles, whole_schedule
+from selfplay.learning.plan import learning_roles, planned_steps, rate_factor, whole_schedule
 from selfplay.learning.policy import PolicyError
 from selfplay.learning.ranks import Ranks
 from selfplay.learning.samples import Sample
@@ -36,7 +36,7 @@ from selfplay.match.entrant import Entrant
 from selfplay.match.examine import examine
 from selfplay.match.ledger import records
 from selfplay.match.livebank import banked
-from selfplay.match.record import Match
+from selfplay.match.match import Match
 from selfplay.match.score import score
 from selfplay.match.show import sample_text
 from selfplay.run.progress import evaluation_table
@@ -46,7 +46,7 @@ from selfplay.run.recorders import Recorder
 SCHEMA = 1
 SAMPLE_EVERY = 10  # steps from one episode that is shown to the next
 MAX_SKIPPED = 3  # updates in a row whose gradient is not finite, after which a run ends
-Held = Callable[[], AbstractContextManager[None]]  # around what is brought to its end before a signal is raised
+Shield = Callable[[], AbstractContextManager[None]]  # around what is brought to its end before a signal is raised
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -81,12 +81,12 @@ class Result:
         return "\n".join(filter(None, [f"{how} {self.steps} steps; {held}", evaluation_table(self.evaluations)]))
 
 
-def train(config: Config, recorder: Recorder, ranks: Ranks | None = None, held: Held = nullcontext) -> Result:
+def train(config: Config, recorder: Recorder, ranks: Ranks | None = None, shield: Shield = nullcontext) -> Result:
     """Train both adapters through the configured schedule, with evaluations before, after each stage and after.
 
     However the run ends, once a step is done the adapters are saved, and a checkpoint where the weights are those of a whole
     step: on Ctrl-C the result says `interrupted`, an error is raised on afterwards. Before that Ctrl-C is raised on, and
-    nothing is kept. `held` makes the block that a signal waits for; without it Ctrl-C cuts a step off.
+    nothing is kept. `shield` makes the block that a signal waits for; without it Ctrl-C cuts a step off.
     """
     planned_steps(config)  # a run without a step is refused before anything is started
     with setup.open_run(config, recorder, ranks or Ranks()) as run:
@@ -96,7 +96,7 @@ def train(config: Config, recorder: Recorder, ranks: Ranks | None = None, held: 
                 state.opponent = record_opponent(run)
             evaluate(run)
             for step in state.plan[state.done :]:
-                with held():
+                with shield():
                     train_step(run, step)
                     recorder.checkpoint(state)
                 evaluate(run)
@@ -105,14 +105,14 @@ def train(config: Config, recorder: Recorder, ranks: Ranks | None = None, held: 
         except KeyboardInterrupt as stop:
             if not state.begun:
                 raise
-            _leave(run)
+            _save(run)
             return Result(
                 state.evaluations, state.done, True, getattr(stop, "number", signal.SIGINT), config.output_dir
             )
         except Exception as error:
             if state.begun:
                 try:
-                    _leave(run)
+                    _save(run)
                 except SelfplayError as trouble:  # the first error tells more
                     error.add_note(f"the adapters could not be saved: {trouble}")
             raise
@@ -127,7 +127,7 @@ UNPAID = (
 )
 
 
-def _leave(run: Run) -> None:
+def _save(run: Run) -> None:
     """Keeps what there is of a run that ends early."""
     run.recorder.save(run.policy)
     snapshots = [run.policy.trainer.snapshot(role) for role in ROLES]
@@ -147,7 +147,7 @@ def train_step(run: Run, step: Step) -> None:
     stats: dict[Role, UpdateStats] = {}
     credits: dict[Role, Credit] = {}
     running = state.running
-    for role in trained_roles(run.config, step):
+    for role in learning_roles(run.config, step):
         stages = trained_stages(step, run.config.trained_stages)
         credits[role] = credit(matches, role, stages, run.config, running, run.ranks)
         matches, running = credits[role].matches, credits[role].running

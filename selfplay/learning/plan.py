@@ -19,7 +19,7 @@ def planned_steps(config: Config) -> list[Step]:
 
     Raises SelfplayError where none is left, UnknownName for a schedule that does not exist.
     """
-    kept = [step for step in whole_schedule(config) if trained_roles(config, step)]
+    kept = [step for step in whole_schedule(config) if learning_roles(config, step)]
     if not kept:
         raise SelfplayError(
             f"nothing to train: schedule {config.schedule}, adversary {config.adversary}, n_discriminator_steps "
@@ -39,7 +39,7 @@ def whole_schedule(config: Config) -> tuple[Step, ...]:
     return schedule(config.schedule, config.stages, config.n_discriminator_steps, config.n_generator_steps, config.k)
 
 
-def trained_roles(config: Config, step: Step) -> list[Role]:
+def learning_roles(config: Config, step: Step) -> list[Role]:
     """Who learns in `step` under this adversary."""
     return phases.trained_roles(step, config.adversary)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from selfplay.game.episode import ROLES
 from selfplay.game.rewards.outcomes import ProgramOutcome, SuiteOutcome, Verdict, known, lost
-from selfplay.match.record import Match, Suite
+from selfplay.match.match import Match, Suite
 from selfplay.match.score import program_outcome, suite_outcomes
 
 
@@ -71,7 +71,7 @@ def _of_match(match: Match) -> Counts:
     own: list[Verdict] = [verdict for each in programs for verdict in each.baseline]
     exam: list[Verdict] = [verdict for each in programs for verdict in (*each.baseline, *each.exam)]
     turns = [turn for role in ROLES for c in match.conversations(role) for turn in c.turns]
-    targets = range(sum(1 for _ in match.wrong()))
+    targets = range(sum(1 for _ in match.wrong_rows()))
     killed = [any(case.valid and case.killed[target] for case in suite.cases) for suite in suites for target in targets]
     judged = [suite for suite in suites if not lost(suite.program)]  # all but those that infrastructure took
     shares = {

@@ -20,7 +20,7 @@ from selfplay.judging.judge import Job, Judge, Matrix
 from selfplay.judging.references import subject_of
 from selfplay.judging.turns import Suite as Written
 from selfplay.judging.turns import WrittenTurn
-from selfplay.match.record import Chain, Match, Suite, Target
+from selfplay.match.match import Chain, Match, Suite, Target
 from selfplay.mutation.cache import MutantCache
 from selfplay.mutation.operators import Family
 
@@ -61,10 +61,10 @@ def examine(
         )
         for each, wrong in zip(groups, mutants, strict=True)
     ]
-    return judged(submissions, step, judge, asked)
+    return judge_submissions(submissions, step, judge, asked)
 
 
-def judged(submissions: Sequence[Submission], step: Step, judge: Judge, asked: int) -> list[Match]:
+def judge_submissions(submissions: Sequence[Submission], step: Step, judge: Judge, asked: int) -> list[Match]:
     """One match per submission, without rewards."""
     codes = [
         [judge.desk.code(submission.problem, chain.turns[-1].text) for chain in submission.chains]
@@ -78,7 +78,7 @@ def judged(submissions: Sequence[Submission], step: Step, judge: Judge, asked: i
         ]
     )
     matches = [
-        _laid(submission, suites, own, step, judge, asked)
+        _unjudged(submission, suites, own, step, judge, asked)
         for submission, suites, own in zip(submissions, written, codes, strict=True)
     ]
     programs = [
@@ -100,7 +100,7 @@ def _read(submission: Submission, judge: Judge) -> list[Written]:
     ]
 
 
-def _laid(
+def _unjudged(
     submission: Submission,
     written: Sequence[tuple[WrittenTurn, ...]],
     codes: Sequence[Code],

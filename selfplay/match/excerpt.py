@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from selfplay.cases.case import Case, Refusal
 from selfplay.game.episode import Role
-from selfplay.match.record import Match, Suite
+from selfplay.match.match import Match, Suite
 from selfplay.match.score import program_outcome
 
 LINES, WIDTH = 12, 100  # that are kept of a text
@@ -31,10 +31,10 @@ def excerpt(match: Match, role: Role, number: int, stages: Sequence[int]) -> Ite
 
 
 def _tests(match: Match, suite: Suite, stages: Sequence[int]) -> Iterator[str]:
-    row = match.read(suite)
+    row = match.row_read_by(suite)
     for turn in suite.turns:
         if turn.stage in stages:
-            for case, refusal, verdict in zip(turn.cases, turn.refusals, match.each(row, turn.cases), strict=True):
+            for case, refusal, verdict in zip(turn.cases, turn.refusals, match.row_on(row, turn.cases), strict=True):
                 read = f"counts, the program it read: {verdict or 'not run'}"
                 yield f"{turn.stage}  {f'refused, {refusal.reason}' if refusal else read}: {_line(case)}"
             yield from (f"{turn.stage}  not read, {each.reason}: {_line(each)}" for each in turn.unread)

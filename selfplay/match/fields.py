@@ -13,7 +13,7 @@ from selfplay.cases.case import Verdict
 from selfplay.errors import SelfplayError
 from selfplay.game.episode import ROLES
 from selfplay.game.phases import STAGE_IDS
-from selfplay.match.record import Origin
+from selfplay.match.match import Origin
 
 
 class LedgerError(SelfplayError):

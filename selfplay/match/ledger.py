@@ -22,7 +22,7 @@ from selfplay.game.phases import Step
 from selfplay.game.problems import Contract, Problem, StdinTest
 from selfplay.judging.turns import WrittenTurn
 from selfplay.match.fields import Fields, LedgerError
-from selfplay.match.record import Chain, Match, Suite, Target
+from selfplay.match.match import Chain, Match, Suite, Target
 
 SCHEMA = 3
 MAX_WORK = 20_000_000  # cases times programs, suites and targets; the widest steps that we play have thousands
@@ -72,7 +72,7 @@ def to_json(match: Match, tokens: bool = True) -> dict[str, Any]:
         "turns": [_turn(turn, tokens) for turn in turns.values],
         "texts": [*texts],
         "cases": [case_to_json(case) | {"text": texts.get(case.text, -1)} for case in match.cases],
-        "own": match.own,
+        "own": match.num_baseline,
         "programs": [list(row) for row in match.programs],
         "targets": [
             {"origin": each.origin, "code": each.source, "verdicts": list(each.verdicts)} for each in match.targets
@@ -227,7 +227,7 @@ def _match_of(fields: Fields) -> Match:
         chains=chains,
         suites=tuple(suites),
         cases=cases,
-        own=fields.place("own", len(cases) + 1),
+        num_baseline=fields.place("own", len(cases) + 1),
         programs=programs,
         targets=targets,
         outside=outside[0][0] if outside else None,

@@ -17,7 +17,7 @@ from selfplay.game.problems import Problem
 from selfplay.match.cover import cover
 from selfplay.match.fields import Fields
 from selfplay.match.ledger import case_from_json
-from selfplay.match.record import Match
+from selfplay.match.match import Match
 from selfplay.match.testbank import BankedSuite, BankedTest, joined
 
 TESTS = 20  # of a problem, as many as a golden exam holds

@@ -31,7 +31,7 @@ from selfplay.game.phases import Step, trained_roles, trained_stages
 from selfplay.game.rewards import RewardRule, get_rule
 from selfplay.match.excerpt import excerpt
 from selfplay.match.ledger import LedgerError
-from selfplay.match.record import Match
+from selfplay.match.match import Match
 from selfplay.match.score import score
 
 EPISODES = 5  # that the two rules disagree on most, shown unless told otherwise

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from selfplay.game.rewards import CaseOutcome, ProgramOutcome, RewardRule, SuiteOutcome, TurnOutcome
-from selfplay.match.record import KILLS, Match
+from selfplay.match.match import KILLS, Match
 
 
 def score(matches: Sequence[Match], rule: RewardRule) -> list[Match]:
@@ -27,7 +27,7 @@ def _scored(match: Match, rule: RewardRule) -> Match:
         for number, chain in enumerate(match.chains)
     )
     suites = tuple(
-        replace(suite, rewards=rule.turn_rewards(outcome) if match.settled else (None,) * len(suite.turns))
+        replace(suite, rewards=rule.turn_rewards(outcome) if match.has_reference else (None,) * len(suite.turns))
         for suite, outcome in zip(match.suites, suite_outcomes(match), strict=True)
     )
     return replace(match, chains=chains, suites=suites)
@@ -40,21 +40,21 @@ def program_outcome(match: Match, number: int) -> ProgramOutcome:
     return ProgramOutcome(
         has_code=match.chains[number].code.source is not None,
         collected=any(verdict != "not_collected" for verdict in ran) or not ran,
-        baseline=match.on(row, match.baseline),
-        exam=match.on(row, match.admitted) if match.settled else (),
-        well_formed=match.on(row, match.well_formed) if match.settled else (),
+        baseline=match.verdicts_on(row, match.baseline),
+        exam=match.verdicts_on(row, match.admitted) if match.has_reference else (),
+        well_formed=match.verdicts_on(row, match.well_formed) if match.has_reference else (),
     )
 
 
 def suite_outcomes(match: Match) -> list[SuiteOutcome]:
     """What each suite's cases did to the match's wrong programs."""
-    targets = list(match.wrong())
-    by_baseline = tuple(any(verdict in KILLS for verdict in target[: match.own]) for target in targets)
+    targets = list(match.wrong_rows())
+    by_baseline = tuple(any(verdict in KILLS for verdict in target[: match.num_baseline]) for target in targets)
     place = {case.identity: number for number, case in enumerate(match.cases)}
     holders = Counter(key for suite in match.suites for key in {case.identity for case in suite.cases})
     outcomes: list[SuiteOutcome] = []
     for suite in match.suites:
-        read = match.read(suite)
+        read = match.row_read_by(suite)
         turns: list[TurnOutcome] = []
         seen: set[object] = set()
         for turn in suite.turns:
@@ -67,5 +67,5 @@ def suite_outcomes(match: Match) -> list[SuiteOutcome]:
                 cases.append(CaseOutcome(valid, fresh, killed, by_baseline, holders[case.identity], failed))
                 seen.add(case.identity)
             turns.append(TurnOutcome(turn.stage, tuple(cases), turn.written - len(turn.cases), match.asked))
-        outcomes.append(SuiteOutcome(tuple(turns), match.on(read, suite.cases)))
+        outcomes.append(SuiteOutcome(tuple(turns), match.verdicts_on(read, suite.cases)))
     return outcomes

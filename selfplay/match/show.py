@@ -24,7 +24,7 @@ from selfplay.game.rollout import Table, play
 from selfplay.game.stages import get_stage
 from selfplay.judging.judge import Judge
 from selfplay.match.examine import examine
-from selfplay.match.record import Match
+from selfplay.match.match import Match
 from selfplay.match.score import score
 from selfplay.mutation.cache import MutantCache
 from selfplay.printing import printable
@@ -141,7 +141,7 @@ def _cases(match: Match) -> Iterator[str]:
     refused = {str(turn.stage): turn.refused for turn in turns}
     yield "-- tests"
     for stage, cases in faced:
-        for case, verdict in zip(cases, match.each(match.programs[0], cases), strict=True):
+        for case, verdict in zip(cases, match.row_on(match.programs[0], cases), strict=True):
             yield _case_line(stage, case.source, verdict or "not run")
         for refusal in refused.get(stage, ()):
             yield _case_line(stage, refusal.source, f"not admitted: {refusal.detail or refusal.reason}")
@@ -154,12 +154,12 @@ def _case_line(stage: str, source: str, fate: str) -> str:
 def _matrix(match: Match) -> Iterator[str]:
     """Programs by cases: a row per program, a column per test that counts."""
     cases = match.counting
-    yield f"-- matrix: a column per valid test, the problem's own {match.own} first; {LEGEND}"
+    yield f"-- matrix: a column per valid test, the problem's own {match.num_baseline} first; {LEGEND}"
     yield f"  {'reference':<12} {'.' * len(cases)}"
     rows = [(f"program {i}", row) for i, row in enumerate(match.programs, 1)]
     rows += [(f"mutant {i}", target.verdicts) for i, target in enumerate(match.targets, 1)]
     for name, row in rows:
-        yield f"  {name:<12} {''.join(MARKS[verdict] if verdict else ' ' for verdict in match.each(row, cases))}"
+        yield f"  {name:<12} {''.join(MARKS[verdict] if verdict else ' ' for verdict in match.row_on(row, cases))}"
 
 
 def _rewards(match: Match) -> str:

@@ -27,7 +27,7 @@ from selfplay.judging.turns import WrittenTurn
 from selfplay.match.agreement import Agreement, agreements
 from selfplay.match.entrant import Account, Clocked, Entrant, Spent
 from selfplay.match.examine import examine
-from selfplay.match.record import Match, once
+from selfplay.match.match import Match, once
 from selfplay.match.solution import Execution, Solution, SolutionTest
 
 SOLVING = -3  # the step number that keys the random numbers
@@ -123,9 +123,9 @@ def best_of(match: Match, blind: bool = False) -> Agreement:
     """
     written = match.well_formed if blind else match.admitted
     cases = once((*match.baseline, *written))
-    rows = [match.each(row, cases) for row in match.programs]
+    rows = [match.row_on(row, cases) for row in match.programs]
     whole = [number for number in range(len(cases)) if all(row[number] != "infra_error" for row in rows)]
-    known = whole if match.settled and not blind else [number for number in whole if number < match.own]
+    known = whole if match.has_reference and not blind else [number for number in whole if number < match.num_baseline]
     others = [number for number in whole if number not in known]
     passed = [
         [chain.code.source is not None, *(row[number] == "passed" for number in (*known, *others))]
@@ -139,15 +139,15 @@ def _judged(match: Match, tier: str) -> _Choice:
     best = best_of(match)
     number, stages = best.programs[0], match.first_stages
     tests = [
-        SolutionTest(None if place < match.own else stages[case.identity], case.source, verdict)
+        SolutionTest(None if place < match.num_baseline else stages[case.identity], case.source, verdict)
         for place, (case, verdict) in enumerate(
-            zip(match.counting, match.each(match.programs[number], match.counting), strict=True)
+            zip(match.counting, match.row_on(match.programs[number], match.counting), strict=True)
         )
     ]
     passed = sum(test.verdict == "passed" for test in tests)
-    written = [*tests[match.own :], *_refused(turn for suite in match.suites for turn in suite.turns)]
+    written = [*tests[match.num_baseline :], *_refused(turn for suite in match.suites for turn in suite.turns)]
     ran = Execution(tier, passed, len(tests), len(best.programs))
-    return number, match.chains[number].code, (*tests[: match.own], *_by_stage(written)), ran
+    return number, match.chains[number].code, (*tests[: match.num_baseline], *_by_stage(written)), ran
 
 
 def _refused(turns: Iterable[WrittenTurn]) -> list[SolutionTest]:

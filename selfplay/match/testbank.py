@@ -22,9 +22,9 @@ from selfplay.game.rollout import play
 from selfplay.judging.judge import Judge
 from selfplay.match.cover import cover
 from selfplay.match.entrant import Entrant
-from selfplay.match.examine import Submission, judged, mutant_targets
+from selfplay.match.examine import Submission, judge_submissions, mutant_targets
 from selfplay.match.ledger import case_to_json
-from selfplay.match.record import Match, Row
+from selfplay.match.match import Match, Row
 from selfplay.match.testfile import model_text, spelled
 from selfplay.mutation.cache import MutantCache
 
@@ -106,7 +106,7 @@ def hunted(entrant: Entrant, problems: Sequence[Problem], judge: Judge, samples:
         Submission(group.problem, group.chains, group.suites, group.reads, targets)
         for group, targets in zip(groups, mutant_targets(problems, judge, MutantCache()), strict=True)
     ]
-    return judged(submissions, step, judge, entrant.prompts.cases)
+    return judge_submissions(submissions, step, judge, entrant.prompts.cases)
 
 
 def _strongest(match: Match, run: str) -> BankedSuite:
@@ -182,7 +182,7 @@ def wrong_of(match: Match) -> Iterator[Wrong]:
 
 def kills_of(match: Match, cases: Sequence[Case], wrong: Sequence[Wrong]) -> list[frozenset[int]]:
     """For each case the numbers of the wrong programs that it kills."""
-    rows = [match.each(one.row, cases) for one in wrong]
+    rows = [match.row_on(one.row, cases) for one in wrong]
     return [
         frozenset(number for number, row in enumerate(rows) if row[place] in SHOWING) for place in range(len(cases))
     ]

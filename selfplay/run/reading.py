@@ -20,7 +20,7 @@ from selfplay.config.layers import MADE_WITH
 from selfplay.errors import BadInput
 from selfplay.game.episode import ROLES
 from selfplay.match.ledger import LedgerError, from_json
-from selfplay.match.record import Match
+from selfplay.match.match import Match
 from selfplay.run.folder import ADAPTERS, CONFIG, EPISODES, METRICS, RunFolderError
 
 MAX_LINE = 64 << 20  # bytes; a group of eight chains that think 4096 tokens a turn takes about a sixth

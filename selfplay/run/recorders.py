@@ -1,4 +1,7 @@
-"""Where a run's records go: what a recorder is, and several of them as one."""
+"""Where a run's records go: what a recorder is, and several of them as one.
+
+RunFolder (folder.py) writes the files; live.py prints, alarms.py watches, trackers.py and callbacks.py pass records on.
+"""
 
 from __future__ import annotations
 

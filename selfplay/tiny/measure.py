@@ -17,7 +17,7 @@ from selfplay.evaluation.figures import figures, measured_of
 from selfplay.evaluation.intervals import Estimate, ratio
 from selfplay.learning.setup import open_judge, open_problems
 from selfplay.learning.sources import EMBEDDED, Source
-from selfplay.match.record import Chain
+from selfplay.match.match import Chain
 from selfplay.mutation.cache import MutantCache
 
 
@@ -32,7 +32,7 @@ def measure(config: Config, split: str) -> dict[str, Estimate]:
         judge.close()
     wrong = [
         [
-            match.on(row, match.baseline)
+            match.verdicts_on(row, match.baseline)
             for chain, row in zip(match.chains, match.programs, strict=True)
             if _is_wrong(chain)
         ]

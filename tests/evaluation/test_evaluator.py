@@ -75,8 +75,8 @@ def test_an_evaluations_match_has_no_holes(evaluator: Evaluator) -> None:
     [match] = evaluator.measure(player(RIGHT, "assert f(3) == True"), opponent)
     counting = (*match.baseline, *match.admitted)
     assert [chain.greedy for chain in match.chains] == [False] * 4 + [True]
-    assert [match.on(row, counting) for row in match.programs] == [("passed",) * 3] * 5
-    assert match.on(match.outside_verdicts, counting) == ("passed", "passed", "failed")
+    assert [match.verdicts_on(row, counting) for row in match.programs] == [("passed",) * 3] * 5
+    assert match.verdicts_on(match.outside_verdicts, counting) == ("passed", "passed", "failed")
     [scored] = score([match], get_rule("shifted"))
     assert [chain.reward for chain in scored.chains] == [0.5] * 5
     assert (

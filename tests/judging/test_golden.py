@@ -54,8 +54,8 @@ def test_the_exam_counts_and_fails_what_happy_paths_let_pass(judge: Judge) -> No
     [match] = examine(GoldenExams().dealt(played, judge), step, judge, 2)
     assert len(match.admitted) > CASES / 2
     assert {turn.stage for suite in match.suites for turn in suite.turns} == {5}
-    assert "error" in match.on(match.programs[0], match.admitted)
-    assert match.on(match.programs[0], match.baseline) == ("passed",)
+    assert "error" in match.verdicts_on(match.programs[0], match.admitted)
+    assert match.verdicts_on(match.programs[0], match.baseline) == ("passed",)
 
 
 @pytest.mark.parametrize("played", [(1, 2, 3, 4, 5), (1, 2)])

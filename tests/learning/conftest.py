@@ -90,7 +90,7 @@ def stir(policy: Policy, seed: int = 1) -> Policy:
         if "lora_B" in name:
             parameter.data.copy_(torch.randn(parameter.shape, generator=generator) * 0.1)
     for role in ROLES:
-        policy.sampler.changed(role)
+        policy.sampler.weights_changed(role)
     return policy
 
 

@@ -15,7 +15,7 @@ from selfplay.game.problems import Problem
 from selfplay.judging.turns import WrittenTurn
 from selfplay.learning.credit import Credit, credit, group_counts
 from selfplay.learning.ranks import Ranks
-from selfplay.match.record import Chain, Match, Suite
+from selfplay.match.match import Chain, Match, Suite
 
 PROBLEM = Problem("p", "", "f", "def f(n: int) -> int:", ())
 STAGES = (1, 2, 3, 4, 5)

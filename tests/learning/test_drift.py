@@ -27,7 +27,7 @@ def nudge(policy: Policy) -> None:
                 if "lora_B" in name:
                     parameter.normal_(std=0.05)
     for role in ROLES:
-        policy.sampler.changed(role)
+        policy.sampler.weights_changed(role)
 
 
 def measured(policy: Policy, drift: Drift, stage: int) -> tuple[float, int]:

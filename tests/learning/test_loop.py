@@ -22,7 +22,7 @@ from selfplay.learning.ranks import Ranks
 from selfplay.learning.samples import Sample, Span
 from selfplay.learning.update import clipped_update
 from selfplay.match.ledger import from_json, to_json
-from selfplay.match.record import Match
+from selfplay.match.match import Match
 from selfplay.match.score import score
 from tests.memory import Memory
 

@@ -9,7 +9,7 @@ import pytest
 from selfplay.config import configure
 from selfplay.errors import SelfplayError
 from selfplay.game.phases import SCHEDULES
-from selfplay.learning.plan import planned_steps, rate_factor, trained_roles, whole_schedule
+from selfplay.learning.plan import learning_roles, planned_steps, rate_factor, whole_schedule
 
 ARMS = [(schedule, adversary) for schedule in SCHEDULES for adversary in ("trained", "frozen", "none")]
 TRAINING = [arm for arm in ARMS if arm[0] != "discriminator_only" or arm[1] == "trained"]
@@ -19,7 +19,7 @@ TRAINING = [arm for arm in ARMS if arm[0] != "discriminator_only" or arm[1] == "
 def test_every_planned_step_trains_somebody(schedule: str, adversary: str) -> None:
     config = configure({"schedule": schedule, "adversary": adversary})
     for step in planned_steps(config):
-        roles = trained_roles(config, step)
+        roles = learning_roles(config, step)
         assert roles
         assert set(roles) <= {"generator", "discriminator"}
         assert adversary == "trained" or roles == ["generator"]
@@ -46,7 +46,7 @@ def test_a_plan_leaves_steps_out_and_renumbers_none(schedule: str, adversary: st
 @pytest.mark.parametrize("adversary", ["trained", "frozen", "none"])
 def test_every_arm_trains_the_generator_in_the_same_steps(adversary: str) -> None:
     config = configure({"adversary": adversary})
-    steps = [step.index for step in planned_steps(config) if "generator" in trained_roles(config, step)]
+    steps = [step.index for step in planned_steps(config) if "generator" in learning_roles(config, step)]
     assert len(steps) == 20
     assert steps == [step.index for step in whole_schedule(config) if step.role == "generator"]
 

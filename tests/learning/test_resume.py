@@ -41,7 +41,7 @@ def child(folder: Path, before: Callable[[], Any] = lambda: None, held: Callable
         try:
             before()
             config = configure({"resume": str(folder)}) if (folder / "config.yaml").exists() else small(folder)
-            result = loop.train(config, RunFolder(config), held=held)
+            result = loop.train(config, RunFolder(config), shield=held)
             os._exit(128 + result.stopped_by if result.interrupted else 0)
         except SelfplayError as error:
             (folder.parent / "error.txt").write_text(str(error))

@@ -22,7 +22,7 @@ from selfplay.learning.plan import planned_steps
 from selfplay.learning.state import State, prototype_score
 from selfplay.learning.update import UpdateStats, update_relief
 from selfplay.match.livebank import Bank
-from selfplay.match.record import Chain
+from selfplay.match.match import Chain
 from selfplay.match.testbank import BankedSuite, BankedTest
 from tests.learning.bigram import bigram_policy
 

@@ -13,7 +13,7 @@ from selfplay.game.extract import Code
 from selfplay.game.phases import STAGE_IDS, Step, trained_roles, trained_stages
 from selfplay.game.problems import Problem
 from selfplay.judging.turns import WrittenTurn
-from selfplay.match.record import Chain, Match, Suite, Target
+from selfplay.match.match import Chain, Match, Suite, Target
 from selfplay.match.rescore import scoring
 from selfplay.match.score import score
 

@@ -15,7 +15,7 @@ from selfplay.game.extract import Code
 from selfplay.game.phases import Step
 from selfplay.game.problems import Contract, Problem
 from selfplay.judging.turns import WrittenTurn
-from selfplay.match.record import Chain, Match, Row, Suite, Target
+from selfplay.match.match import Chain, Match, Row, Suite, Target
 
 CASES = tuple(
     Case(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from selfplay.game.rewards import RULES
 from selfplay.match.counts import Counts, Share, merged, step_counts
-from selfplay.match.record import Match
+from selfplay.match.match import Match
 from selfplay.match.score import score
 from tests.match.groups import group
 from tests.match.matches import matches

@@ -17,7 +17,7 @@ from selfplay.game.rollout import Table, play
 from selfplay.judging.judge import Judge
 from selfplay.judging.turns import MAX_CASES
 from selfplay.match.examine import examine
-from selfplay.match.record import Match
+from selfplay.match.match import Match
 from selfplay.mutation.cache import MutantCache
 from tests.match.groups import BIG
 from tests.scripted import ScriptedPlayer
@@ -55,22 +55,22 @@ def examined(
 
 def test_a_misconception_is_killed_by_the_case_on_the_boundary_and_by_no_other(judge: Judge) -> None:
     exam = examined(judge, {1: "assert f(9) == True", 2: "assert f(3) == True"})
-    assert exam.on(exam.programs[0], exam.admitted) == ("passed", "passed")
-    assert exam.on(exam.programs[1], exam.admitted) == ("passed", "failed")
-    assert exam.on(exam.programs[1], exam.baseline) == ("passed", "passed")
+    assert exam.verdicts_on(exam.programs[0], exam.admitted) == ("passed", "passed")
+    assert exam.verdicts_on(exam.programs[1], exam.admitted) == ("passed", "failed")
+    assert exam.verdicts_on(exam.programs[1], exam.baseline) == ("passed", "passed")
 
 
 def test_a_test_that_is_run_stands_in_the_matrix_like_any_other(judge: Judge) -> None:
     exam = examined(judge, {1: "ns = [2, 3]\nassert [f(n) for n in ns] == [False, True]\nassert f(9) == True"})
     assert [case.literal for case in exam.admitted] == [True, False]
-    assert exam.on(exam.programs[0], exam.admitted) == ("passed", "passed")
-    assert exam.on(exam.programs[1], exam.admitted) == ("passed", "failed")
+    assert exam.verdicts_on(exam.programs[0], exam.admitted) == ("passed", "passed")
+    assert exam.verdicts_on(exam.programs[1], exam.admitted) == ("passed", "failed")
 
 
 def test_a_run_test_that_the_reference_fails_is_another_than_the_right_one(judge: Judge) -> None:
     exam = examined(judge, {1: "x = f(4)\nassert x == True", 2: "x = f(4)\nassert x == False"})
     assert [turn.valid for turn in exam.suites[0].turns[:2]] == [(True,), (False,)]
-    assert exam.on(exam.programs[0], exam.well_formed) == ("passed", "failed")
+    assert exam.verdicts_on(exam.programs[0], exam.well_formed) == ("passed", "failed")
 
 
 def test_what_is_said_twice_is_one_case_of_the_match(judge: Judge) -> None:
@@ -109,7 +109,7 @@ def test_an_empty_turn_writes_nothing_and_refuses_nothing(judge: Judge) -> None:
 def test_a_turn_without_code_passes_nothing(judge: Judge) -> None:
     exam = examined(judge, {1: "assert f(4) == True"}, programs=("no idea", RIGHT))
     assert exam.chains[0].code.source is None
-    assert exam.on(exam.programs[0], (*exam.baseline, *exam.admitted)) == ("not_collected",) * 3
+    assert exam.verdicts_on(exam.programs[0], (*exam.baseline, *exam.admitted)) == ("not_collected",) * 3
 
 
 def test_mutants_are_targets_of_the_cases_that_tell_them_apart(judge: Judge) -> None:
@@ -125,21 +125,21 @@ def test_a_refused_case_runs_after_those_that_count(judge: Judge) -> None:
     refused = exam.cases[-1]
     assert refused.source == "assert f(9) == False"
     assert refused not in exam.admitted
-    assert exam.on(exam.programs[0], [refused]) == ("failed",)
+    assert exam.verdicts_on(exam.programs[0], [refused]) == ("failed",)
 
 
 def test_a_refused_case_cannot_spoil_what_a_right_program_remembers(judge: Judge) -> None:
     """A memo that a call out of the domain poisons: honest cases pass, as they do under plain pytest."""
     memo = "seen = {}\ndef f(n):\n    if type(n) is str: seen['bad'] = 1\n    return n >= 3 and not seen"
     exam = examined(judge, {1: "assert f('x') == True", 2: "assert f(8) == True"}, (memo, RIGHT))
-    assert exam.on(exam.programs[0], (*exam.baseline, *exam.admitted)) == ("passed",) * 3
+    assert exam.verdicts_on(exam.programs[0], (*exam.baseline, *exam.admitted)) == ("passed",) * 3
 
 
 def test_mutants_run_what_counts_and_nothing_else(judge: Judge) -> None:
     exam = examined(judge, {1: "assert f(9) == False\nassert f(5) == True"}, mutants=True)
     assert exam.targets
     for target in exam.targets:
-        assert None not in exam.each(target.verdicts, (*exam.baseline, *exam.admitted))
+        assert None not in exam.row_on(target.verdicts, (*exam.baseline, *exam.admitted))
         assert target.verdicts[-1] is None
 
 
@@ -156,7 +156,7 @@ def test_a_refused_tolerance_leaves_the_baseline_as_it_was(judge: Judge) -> None
     said = ScriptedPlayer(lambda key: written if key.role == "discriminator" else "def f(n):\n    return 0.0")
     groups = play(said, Prompts("compact"), [problem], Step(0, 1, "generator", ""), Table(1, 1, 0, LONG, LONG))
     [exam] = examine(groups, STEP, judge, 2)
-    assert exam.on(exam.programs[0], exam.baseline) == ("failed",)
+    assert exam.verdicts_on(exam.programs[0], exam.baseline) == ("failed",)
 
 
 def test_cases_beyond_a_turn_s_limit_are_refused_with_a_count(judge: Judge) -> None:
@@ -179,5 +179,5 @@ def test_the_walk_through_is_judged_as_its_table_says(judge: Judge, walk_through
     groups = play(player, Prompts("instruct"), [walk_through.problem], Step(0, 1, "both", ""), table)
     (exam,) = examine(groups, STEP, judge, 2)
     assert {turn.stage: turn.valid for turn in exam.suites[0].turns} == dict(walk_through.reference_passes)
-    assert set(exam.on(exam.programs[0], exam.admitted)) == {"passed"}
+    assert set(exam.verdicts_on(exam.programs[0], exam.admitted)) == {"passed"}
     assert exam.suites[0].turns[0].critique.startswith("It says nothing")

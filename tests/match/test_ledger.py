@@ -26,7 +26,7 @@ from selfplay.judging.judge import Judge
 from selfplay.match.counts import step_counts
 from selfplay.match.examine import examine
 from selfplay.match.ledger import LedgerError, from_json, records, to_json
-from selfplay.match.record import Match
+from selfplay.match.match import Match
 from selfplay.match.score import score
 from selfplay.match.show import sample_text
 from selfplay.mutation.cache import MutantCache

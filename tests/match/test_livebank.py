@@ -17,7 +17,7 @@ from selfplay.game.phases import Step
 from selfplay.game.problems import Problem
 from selfplay.judging.turns import WrittenTurn
 from selfplay.match.livebank import PROGRAMS, TESTS, Bank, banked, suite_from_json
-from selfplay.match.record import Chain, Match, Suite
+from selfplay.match.match import Chain, Match, Suite
 from selfplay.match.testbank import collect
 
 PROBLEM = Problem("p", "Say it.", "f", "def f(n: int) -> int:", (), "def f(n):\n    return n")

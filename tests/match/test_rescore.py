@@ -16,7 +16,7 @@ from selfplay.config import configure
 from selfplay.errors import UnknownName
 from selfplay.game.phases import Step
 from selfplay.match.ledger import LedgerError, from_json, to_json
-from selfplay.match.record import Match
+from selfplay.match.match import Match
 from selfplay.match.rescore import Rescored, rescore, scoring
 from tests.match.groups import group, trained
 

@@ -22,7 +22,7 @@ from selfplay.game.rollout import Table, play
 from selfplay.judging.judge import Judge
 from selfplay.judging.turns import WrittenTurn
 from selfplay.match.examine import examine
-from selfplay.match.record import Chain, Match, Row, Suite, Target
+from selfplay.match.match import Chain, Match, Row, Suite, Target
 from selfplay.match.score import program_outcome, score, suite_outcomes
 from tests.match.matches import JUDGED, matches
 from tests.scripted import ScriptedPlayer
@@ -67,15 +67,15 @@ def test_without_a_reference_no_suite_is_paid_and_no_program_for_its_tests(name:
 
 
 def test_a_program_that_fails_only_an_invalid_case_is_no_target() -> None:
-    assert list(group({"right": RIGHT}).wrong()) == []
+    assert list(group({"right": RIGHT}).wrong_rows()) == []
 
 
 def test_equal_wrong_programs_are_one_target_and_mutants_are_added() -> None:
-    assert len(list(group({"right": RIGHT, "wrong": MISSED}, mutants=("failed", "passed")).wrong())) == 3
+    assert len(list(group({"right": RIGHT, "wrong": MISSED}, mutants=("failed", "passed")).wrong_rows())) == 3
 
 
 def test_a_program_that_does_not_load_is_no_target() -> None:
-    assert list(group({"broken": ("not_collected", "not_collected", "not_collected")}).wrong()) == []
+    assert list(group({"broken": ("not_collected", "not_collected", "not_collected")}).wrong_rows()) == []
 
 
 def test_infrastructure_is_neither_a_kill_nor_a_pass() -> None:
@@ -164,7 +164,7 @@ def test_what_programs_do_on_refused_cases_changes_no_reward(match: Match, name:
 def test_no_wrong_program_is_credited_as_a_right_one(match: Match, name: str) -> None:
     counting = (*match.baseline, *match.admitted)
     for chain, row in zip(paid(match, name).chains, match.programs, strict=True):
-        right = bool(counting) and chain.code.source is not None and set(match.on(row, counting)) == {"passed"}
+        right = bool(counting) and chain.code.source is not None and set(match.verdicts_on(row, counting)) == {"passed"}
         assert chain.reward is not None
         assert (chain.reward == pytest.approx(1)) == right
 

@@ -13,7 +13,7 @@ from selfplay.game.players import Sampling
 from selfplay.game.prompts import Prompts
 from selfplay.game.rewards import RULES
 from selfplay.judging.judge import Judge
-from selfplay.match.record import Match
+from selfplay.match.match import Match
 from selfplay.match.score import score
 from selfplay.match.show import play_and_show, sample_text, warnings
 from tests.match.matches import matches
@@ -93,7 +93,9 @@ def test_any_match_has_a_sample_with_every_stage_and_every_test_of_the_suite_tha
     assert [f"-- stage {stage}," in text for stage in range(1, 6)] == [False, False, True, True, True]
     tests = text[text.index("-- tests") : text.index("-- rewards")].splitlines()[1:]
     read = match.suites[:1]
-    assert len(tests) == match.own + sum(len(turn.cases) + len(turn.unread) for suite in read for turn in suite.turns)
+    assert len(tests) == match.num_baseline + sum(
+        len(turn.cases) + len(turn.unread) for suite in read for turn in suite.turns
+    )
     assert text.count("not admitted: ") == sum(len(turn.refused) for suite in read for turn in suite.turns)
 
 

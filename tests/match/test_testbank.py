@@ -28,7 +28,7 @@ from selfplay.game.prompts import Prompts
 from selfplay.judging.judge import Judge
 from selfplay.match.entrant import Entrant
 from selfplay.match.ledger import to_json
-from selfplay.match.record import Match
+from selfplay.match.match import Match
 from selfplay.match.testbank import BankedSuite, BankedTest, build, collect, small
 from selfplay.match.testfile import LONGEST, model_text, module_name, spelled
 from selfplay.run.bankfile import export, left_out, read_bank, write_bank

@@ -48,7 +48,7 @@ def _noisy(weights: Snapshot, seed: int) -> Snapshot:
 
 def _all_changed(policy: Policy) -> None:
     for role in ROLES:
-        policy.sampler.changed(role)
+        policy.sampler.weights_changed(role)
     policy.sampler.forget()
 
 

@@ -39,7 +39,7 @@ class DecoderSampler:
     def complete(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
         return role_by_role(requests, lambda role, own: self._decoder(role).complete(own, sampling))
 
-    def changed(self, role: Role) -> None:
+    def weights_changed(self, role: Role) -> None:
         self._decoders.pop(role, None)  # its keys and values are of the old weights
 
     def forget(self) -> None:

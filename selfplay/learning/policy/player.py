@@ -35,7 +35,7 @@ class Policy:
         """Moves the role against a gradient clipped to `max_norm`; returns its norm before clipping."""
         self.moves[role] += 1  # before it is done, since a step that is cut off may have moved some
         norm = self.trainer.step(role, gradient_D, max_norm)
-        self.sampler.changed(role)
+        self.sampler.weights_changed(role)
         return norm
 
     def save(self, folder: Path) -> None:
@@ -59,4 +59,4 @@ class Policy:
 
     def _all_changed(self) -> None:
         for role in ROLES:
-            self.sampler.changed(role)
+            self.sampler.weights_changed(role)

@@ -65,7 +65,7 @@ class Sampler(Protocol):
         gets an empty, truncated turn."""
         ...
 
-    def changed(self, role: Role) -> None:
+    def weights_changed(self, role: Role) -> None:
         """The role's weights have moved. Cheap: what it costs waits until the role is asked again."""
         ...
 

@@ -54,7 +54,7 @@ class StepwiseSampler(LiveSampler):
         """What is kept for the next call."""
         return self._cache.size
 
-    def changed(self, role: Role) -> None:
+    def weights_changed(self, role: Role) -> None:
         self._cache.forget()
 
     def forget(self) -> None:

@@ -124,7 +124,7 @@ class LiveSampler(ABC):
     def complete(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
         return role_by_role(requests, lambda role, own: self._complete(role, own, sampling))
 
-    def changed(self, role: Role) -> None:
+    def weights_changed(self, role: Role) -> None:
         return  # the adapters are live
 
     def forget(self) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from selfplay.game.advantages import Values
 from selfplay.judging.turns import WrittenTurn
 from selfplay.match.ledger import Numbered
-from selfplay.match.record import KILLS, Chain, Match, Row, Suite
+from selfplay.match.match import KILLS, Chain, Match, Row, Suite
 from selfplay.match.show import MARKS
 from selfplay.printing import printable
 
@@ -64,7 +64,7 @@ def embedded(value: Any) -> str:
 def entry(match: Match, number: int) -> dict[str, Any]:
     """What the list shows of a match and what filters ask."""
     counting = match.counting
-    failed = sum(fails(match.on(row, counting)) for row in match.programs)
+    failed = sum(fails(match.verdicts_on(row, counting)) for row in match.programs)
     return {
         "n": number,
         "step": match.step.index,
@@ -98,7 +98,7 @@ def view(match: Match) -> dict[str, Any]:
         "suites": [_suite(suite, turns, place) for suite in match.suites],
         "turns": [[turn.stage, shown(turn.text), int(turn.truncated)] for turn in turns.values],
         "cases": [shown(case.source) for case in match.cases],
-        "own": match.own,
+        "own": match.num_baseline,
         "counting": [place[case.identity] for case in match.counting],
         "programs": [_marks(row) for row in match.programs],
         "targets": [[target.origin, _marks(target.verdicts), shown(target.source)] for target in match.targets],

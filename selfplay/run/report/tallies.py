@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from selfplay.match.record import KILLS, Match
+from selfplay.match.match import KILLS, Match
 from selfplay.run.report.episodes import fails, shown
 
 MOST = 12  # lines of a table
@@ -53,13 +53,13 @@ class Tallies:
         problem = match.problem.id
         counting = match.counting
         for row in match.programs:
-            verdicts = match.on(row, counting)
+            verdicts = match.verdicts_on(row, counting)
             self.played[problem] += 1
             self.failed[problem] += fails(verdicts)
         self.reasons.update(
             refusal.reason for suite in match.suites for turn in suite.turns for refusal in turn.refused
         )
-        wrong, place = list(match.wrong()), {case.identity: number for number, case in enumerate(match.cases)}
+        wrong, place = list(match.wrong_rows()), {case.identity: number for number, case in enumerate(match.cases)}
         for case in match.admitted:
             verdicts = [row[place[case.identity]] for row in wrong]
             test = (problem, case.source)

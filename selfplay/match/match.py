@@ -97,10 +97,9 @@ class Target:
 class Match:
     """One problem's group, played and judged.
 
-    `problem` has no hidden tests. `asked`: cases that a turn was asked for. `own` counts the problem's own cases at the
-    head of `cases`. `programs` has a row of
-    verdicts per chain, those of no suite's reading included; `targets` are the wrong programs from elsewhere. `outside`: a
-    chain of another player that suites read (`reads` -1), whose row is `outside_verdicts`.
+    `problem` has no hidden tests. `asked`: cases that a turn was asked for. `num_baseline` counts the problem's own cases at
+    the head of `cases`. `programs` has a row of verdicts per chain, read by a suite or not; `targets` are the wrong programs
+    from elsewhere. `outside`: a chain of another player that suites read (`reads` -1), whose row is `outside_verdicts`.
     """
 
     problem: Problem
@@ -109,7 +108,7 @@ class Match:
     chains: tuple[Chain, ...]
     suites: tuple[Suite, ...]
     cases: tuple[Case, ...]
-    own: int
+    num_baseline: int
     programs: tuple[Row, ...] = ()
     targets: tuple[Target, ...] = ()
     outside: Chain | None = None
@@ -118,7 +117,7 @@ class Match:
     @property
     def baseline(self) -> tuple[Case, ...]:
         """The problem's own cases."""
-        return self.cases[: self.own]
+        return self.cases[: self.num_baseline]
 
     @property
     def admitted(self) -> tuple[Case, ...]:
@@ -127,7 +126,7 @@ class Match:
         return once(case for suite in self.suites for case in suite.admitted)
 
     @property
-    def settled(self) -> bool:
+    def has_reference(self) -> bool:
         """Whether a reference says which tests are right."""
         return self.problem.reference_solution is not None
 
@@ -150,15 +149,15 @@ class Match:
                 stages[case.identity] = min(turn.stage, stages.get(case.identity, turn.stage))
         return stages
 
-    def read(self, suite: Suite) -> Row:
+    def row_read_by(self, suite: Suite) -> Row:
         """The row of the program that a suite read."""
         return self.programs[suite.reads] if suite.reads >= 0 else self.outside_verdicts
 
-    def on(self, row: Row, cases: Iterable[Case]) -> tuple[Verdict, ...]:
+    def verdicts_on(self, row: Row, cases: Iterable[Case]) -> tuple[Verdict, ...]:
         """The verdicts of a row on those of the cases that it ran."""
-        return tuple(verdict for verdict in self.each(row, cases) if verdict is not None)
+        return tuple(verdict for verdict in self.row_on(row, cases) if verdict is not None)
 
-    def each(self, row: Row, cases: Iterable[Case]) -> Row:
+    def row_on(self, row: Row, cases: Iterable[Case]) -> Row:
         """The verdicts of a row on the cases, None where one did not run."""
         place = {case.identity: number for number, case in enumerate(self.cases)}
         return tuple(row[place[case.identity]] if row else None for case in cases)
@@ -188,12 +187,12 @@ class Match:
         ]
         return replace(self, **{"chains" if role == "generator" else "suites": tuple(trained)})
 
-    def wrong(self) -> Iterator[Row]:
+    def wrong_rows(self) -> Iterator[Row]:
         """Rows of every wrong program: the group's, equal ones once, then the targets. One that does not load is none."""
         counting = self.counting
         seen: set[str] = set()
         for chain, row in zip(self.chains, self.programs, strict=True):
-            verdicts = self.on(row, counting)
+            verdicts = self.verdicts_on(row, counting)
             source = chain.code.source
             if source and source not in seen and "not_collected" not in verdicts and not KILLS.isdisjoint(verdicts):
                 seen.add(source)
