@@ -97,8 +97,7 @@ def connect() -> Ranks:
     """
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
         return Ranks()
-    if launched():
-        threading.Thread(target=_end_with_parent, daemon=True).start()
+    _end_with_parent()
     if not torch.cuda.is_available():
         torch.set_num_threads(1)
     return TorchRanks()
@@ -183,6 +182,11 @@ def launched() -> bool:
 
 def _end_with_parent() -> None:
     """In a launched process: standard input is a pipe from rank 0, and its end is ours, even if rank 0 was killed."""
+    if launched():
+        threading.Thread(target=_exit_at_end_of_input, daemon=True).start()
+
+
+def _exit_at_end_of_input() -> None:
     while os.read(0, 4096):
         pass
     os._exit(1)
