@@ -1,4 +1,4 @@
-"""The whole game in one file, on the package's public names: play, judge, score, credit, update. Read it first.
+"""The whole game in one file, on the package's public names: play, examine, score, credit, update. Read it first.
 
     python examples/minimal_loop.py
 

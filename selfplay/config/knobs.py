@@ -1,8 +1,8 @@
 """The keys of a run. Flags, YAML keys and Python keywords are these names; `--help` prints these texts.
 
 Names follow TRL where it has one. A text says what the knob does and, where it matters, what to do when memory runs out
-or learning stalls. A knob's default is what the embedded player gets, `model` what a real model gets where that differs; for
-such a key `none` asks for that again.
+or learning stalls. A knob's default is what the embedded player gets, `model` what a real model gets where that differs;
+there `none` means that default.
 """
 
 from __future__ import annotations
@@ -296,8 +296,8 @@ class Knobs:
     )
     eval_problems: tuple[int, ...] = evaluation(
         (60, 200),
-        "Problems evaluated after each stage, and before and after the run as far as the split has them; one number for "
-        "both.",
+        "Two numbers: problems evaluated after each stage, and before and after the run, as far as the split has them. "
+        "One: for all.",
         low=1,
         model=(10, 40),
     )

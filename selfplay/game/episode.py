@@ -99,8 +99,8 @@ class Group:
     """The episodes of one problem in one step: chains of the generator and suites of the discriminator.
 
     Both branch from a shared prefix before `stage`. `suites[j]` read `chains[reads[j]]`.
-    A generator step has G chains of which S are read; a discriminator step has G suites that all read the first chain,
-    and C further chains as targets.
+    In a generator step G chains are played, and each of the S suites reads one. In a discriminator step G suites all read the
+    first chain, and C further chains are targets.
     """
 
     problem: Problem

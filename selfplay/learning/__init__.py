@@ -1,3 +1,3 @@
-"""The training loop: `loop` is one step after the other, of which `credit` turns matches into scored samples and `update`
-moves an adapter; `setup` opens what a run needs, `plan` says which steps there are, `ranks` joins several processes.
+"""The training loop: `loop` runs the steps. In each, `credit` turns matches into scored samples and `update` moves an adapter.
+Before it, `setup` opens what a run needs, `plan` says which steps there are, `ranks` joins several processes.
 """

@@ -86,7 +86,7 @@ class State:
         return self._moves == self.policy.moves
 
     def ahead(self) -> None:
-        """From here on the records are ahead of the state, until it takes in what they say."""
+        """Call before recording: from here to `step_done` no checkpoint can be made."""
         self._moves = {}
 
     @property

@@ -37,7 +37,7 @@ class UpdateStats:
 
     Loss, entropy and gap are the first inner step's, kl and `grad_norm` (before clipping) the last's; `clip_share` and
     `ratio_max` cover all inner steps. `skipped`: whether a gradient was not finite, which ends the update where it is.
-    `moved`: length of the way that the adapter went.
+    `moved`: distance between the adapter's weights before and after.
     """
 
     loss: float = 0.0
