@@ -107,7 +107,7 @@ def test_rewards_and_advantages_can_be_computed_again_from_the_ledger() -> None:
     for step in loop.planned_steps(made):
         recorded = [match for match in map(from_json, memory.episode_records) if match.step.index == step.index]
         assert score(recorded, setup.reward_rule(made)) == recorded
-        for role in loop.trained_roles(made, step):
+        for role in loop.learning_roles(made, step):
             bare = [without_advantages(match) for match in recorded]
             again = credit(bare, role, trained_stages(step, made.trained_stages), made, running, Ranks())
             running = again.running

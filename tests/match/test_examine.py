@@ -76,7 +76,7 @@ def test_a_run_test_that_the_reference_fails_is_another_than_the_right_one(judge
 def test_what_is_said_twice_is_one_case_of_the_match(judge: Judge) -> None:
     exam = examined(judge, {1: "assert f(4) == True", 2: "x = f(4)\nassert x == True", 3: "assert f(n=4) == True"})
     first, run, spelled = exam.well_formed[0], *(exam.suites[0].turns[place].cases[0] for place in (1, 2))
-    assert len(exam.cases) == exam.own + 1
+    assert len(exam.cases) == exam.num_baseline + 1
     assert replace(run, name=first.name, source=first.source) == first
     assert replace(spelled, name=first.name, source=first.source) == first
 
