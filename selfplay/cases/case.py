@@ -5,7 +5,7 @@ Values cross process borders as canonical JSON text of tagged trees (see values.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from selfplay.game.rewards.outcomes import Verdict as Verdict
 
@@ -22,7 +22,8 @@ class Case:
     `operator`: == != < <= > >= is is_not in not_in truthy falsy approx raises stdout, or "runs".
     `expected`: literal: canonical text of what the result is compared with (stdout: what is printed; raises: a JSON list of
     names); else the name of the site in `text`.
-    `calls`: what it asks, spellings folded, so that two cases that ask the same have the same calls.
+    `calls`: what it asks and looks at, spellings folded, so that two cases that ask the same have the same calls.
+    `besides`: what it asks too, and does not look at: the problem must allow it, and no record keeps it.
     `mark`: which outcomes near the right one it refuses, "110111111"; empty until it is admitted.
     """
 
@@ -35,12 +36,13 @@ class Case:
     calls: tuple[str, ...] = ()
     text: str = ""
     mark: str = ""
+    besides: tuple[str, ...] = field(default=(), compare=False)
 
     def __reduce__(self) -> tuple[type[Case], tuple[object, ...]]:
         # Cases cross to another process by the thousand, and a frozen class with slots is slow to pickle by itself.
         return Case, (
             *(self.name, self.source, self.arguments, self.operator, self.expected),
-            *(self.tolerance, self.calls, self.text, self.mark),
+            *(self.tolerance, self.calls, self.text, self.mark, self.besides),
         )
 
     @property

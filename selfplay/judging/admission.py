@@ -43,7 +43,7 @@ SUITE_STEPS = 3_000_000
 AS_FLOAT = 10  # characters by which 0.0 is longer than 0 in an answer
 SHARE = 0.5  # of what a program may use, that the reference may take
 SPENT = ("RecursionError", "MemoryError", "TooLarge", "OutputTooLarge")
-ALL = "1" * NEAR
+ALL, NOTHING = "1" * NEAR, "0" * NEAR
 _LEAVES = 2 * EACH  # where the near outcomes with one leaf changed begin in a mark
 _HALF = NEAR // 2 + 1
 
@@ -217,8 +217,8 @@ class _Trial:
                 return case, Refusal(case.name, case.source, *flaw)
             case = replace(case, mark=self._mark(case, execution))
         elif not self.beside.trust:
-            words = [self._word(bare_call(call), annotated=False) for call in case.calls if is_call(call)]
-            for word in filter(None, words):
+            asked = filter(is_call, (*case.calls, *case.besides))
+            for word in filter(None, [self._word(bare_call(call), annotated=False) for call in asked]):
                 return case, Refusal(case.name, case.source, *word)
         reason, detail = self._weakness(case) or (self._total(case) if case.literal else None) or ("", "")
         return case, Refusal(case.name, case.source, reason, detail) if reason else None
@@ -258,7 +258,7 @@ class _Trial:
         if case.operator == "stdout":
             return ALL
         if len(execution.value) > MAX_WEIGHED and case.operator != "==":
-            return "0" * NEAR  # what long outputs it refuses nobody can try
+            return NOTHING  # what long outputs it refuses nobody can try
         return mark_of(case, Outcome(load(execution.value)), self.beside.seed, self.steps)
 
     def _weakness(self, case: Case) -> tuple[str, str] | None:

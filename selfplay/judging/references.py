@@ -144,7 +144,9 @@ def _asked(suite: Suite) -> Iterator[str]:
     for turn in suite:
         for case, refusal in zip(turn.cases, turn.refusals, strict=True):
             if refusal is None and case.operator != "stdout":
-                yield from (case.arguments,) if case.literal else map(bare_call, filter(is_call, case.calls))
+                yield from (
+                    (case.arguments,) if case.literal else map(bare_call, filter(is_call, (*case.calls, *case.besides)))
+                )
 
 
 def _reference(problem: Problem, suites: Sequence[Suite], limits: Limits) -> Task:

@@ -8,6 +8,8 @@ the test.
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -23,6 +25,8 @@ MAX_ASKED = 4 << 20  # characters of all its operations
 MAX_SITES = 10_000
 END = "end"
 _STATEFUL = frozenset(("new", "method", "get", "set", "del", "cmethod", "cget"))
+
+_HANDLE = re.compile(r'(?<=\["h",)"\w*",\d+')
 
 Interface = Mapping[str, Any]  # by public name its kind and members, as sandbox/session.py tells it
 
@@ -57,14 +61,16 @@ class Told(NamedTuple):
 
 @dataclass(slots=True)
 class Story:
-    """One run. `sources` by number of a site's statement; a site's name is `test:number.occurrence`, and `test:end` is the
-    whole test: the one case of a test that has no site.
+    """One run. `labels`: what tells operations apart in every run: the test, and which of those that ask this of an instance,
+    whose number may be another. `sources` by number of a site's statement; a site's name is `test:number.occurrence`, and
+    `test:end` is the whole test: the one case of a test that has no site.
 
     `refused`: why nothing could be run. `stopped`: by test, how the program ended it. `explained`: what pytest says of sites
     that failed, where that was asked for.
     """
 
     operations: list[str] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
     outcomes: list[str] = field(default_factory=list)
     sites: dict[str, Site] = field(default_factory=dict)
     tests: dict[str, Told] = field(default_factory=dict)
@@ -76,11 +82,28 @@ class Story:
     most: int = MAX_OPERATIONS
     first: int = 0  # number of the first operation of the test that runs
     asked: int = 0  # characters of the operations
+    counts: Counter[str] = field(default_factory=Counter)
 
     def verdicts(self) -> dict[str, bool]:
         """What can be compared with another run: sites, and whole tests."""
         return {name: site.held for name, site in self.sites.items()} | {
             name: told.outcome == "passed" for name, told in self.tests.items()
+        }
+
+    def holds(self, site: str) -> bool:
+        """Whether the run came to a site, and it held."""
+        return site in self.sites and self.sites[site].held
+
+    def cases(self) -> dict[str, list[str]]:
+        """By test the names of its sites, in order; a test without one is a site itself, by its end."""
+        tests: dict[str, list[str]] = {test: [] for test in self.tests}
+        for name in self.sites:
+            tests.setdefault(name.rpartition(":")[0], []).append(name)
+        asserting = {test: [name for name in names if not name.endswith(f":{END}")] for test, names in tests.items()}
+        return {
+            test: asserting[test] or names
+            for test, names in tests.items()
+            if test != "module" or asserting[test]  # else nothing is asserted outside of the tests
         }
 
     def take(self, frame: Mapping[str, Any]) -> None:
@@ -114,6 +137,9 @@ class Story:
     def ask(self, operation: str) -> None:
         """Enters an operation that is to be performed. Raises Broken past the budgets of a text, and for what is none."""
         self.operations.append(operation)
+        name = f"{self.running} {_HANDLE.sub('', operation)}"
+        self.counts[name] += 1
+        self.labels.append(f"{self.counts[name]} {name}")
         self.asked += len(operation)
         if len(self.operations) > self.most:
             raise Broken(f"more than {self.most} calls of what is under test")
@@ -199,8 +225,9 @@ def _are_numbers(rests: Sequence[object], count: int) -> bool:
 class Script:
     """A text before the reference. `known`: its outcomes by place (see `place`); `blob`: the text, prepared.
 
-    `marks`: by site which near outcomes it refuses. `free`: operations that are asked whatever the outcomes are, so that
-    their arguments hold no result. `unstable`: sites whose verdict differs when the text is run again.
+    `marks`: by site which near outcomes it refuses. `looks`: by site that is not weak the numbers of the operations that it
+    fails by when they alone are changed. `free`: operations that are asked whatever the outcomes are, so that their arguments
+    hold no result. `unstable`: sites whose verdict differs when the text is run again.
     """
 
     text: str
@@ -210,6 +237,7 @@ class Script:
     stateful: bool = False
     known: dict[str, str] = field(default_factory=dict)
     marks: dict[str, str] = field(default_factory=dict)
+    looks: dict[str, frozenset[int]] = field(default_factory=dict)
     free: frozenset[str] = frozenset()
     unstable: frozenset[str] = frozenset()
 

@@ -18,6 +18,7 @@ from selfplay.box.talk import Talker
 from selfplay.box.task import Box, Limits
 from selfplay.cases.case import Case, Refusal
 from selfplay.judging.actors import NotLoaded, Stopped, Subject, places
+from selfplay.judging.admission import NOTHING
 from selfplay.judging.clerk import Desk
 from selfplay.judging.cloud import CloudActor, check_reach
 from selfplay.judging.replay import Performance, Replay, Unusable, told_alone
@@ -163,15 +164,10 @@ def _shown_alone(story: Story | None, case: Case) -> Shown:
 
 
 def _sites(story: Story) -> Iterator[tuple[str, str, str, str]]:
-    """A story's sites in order: name, test, the name that is shown, source. A test without sites is one itself."""
-    tests: dict[str, list[str]] = {test: [] for test in story.tests}
-    for name in story.sites:
-        tests.setdefault(name.rpartition(":")[0], []).append(name)
-    for test, names in tests.items():
-        sites = [name for name in names if not name.endswith(f":{END}")] or names
-        if test != "module" or sites != names:  # else nothing is asserted outside of the tests
-            for number, name in enumerate(sites):
-                yield name, test, f"{test}[{number}]" if len(sites) > 1 else test, story.source_of(name)
+    """A story's cases in order: name of the site, test, the name that is shown, source."""
+    for test, names in story.cases().items():
+        for number, name in enumerate(names):
+            yield name, test, f"{test}[{number}]" if len(names) > 1 else test, story.source_of(name)
 
 
 def _cases(desk: Desk, script: Script, subject: Subject, signature: str, demanded: Demanded | None) -> Iterator[Found]:
@@ -191,8 +187,14 @@ def _cases(desk: Desk, script: Script, subject: Subject, signature: str, demande
     unstable = frozenset(story.sites) if demanded and script.unstable else script.unstable
     for name, test, shown, source in _sites(story):
         rests = story.sites[name].rests
-        own = tuple(sorted({calls[one][0] for one in rests}))
-        case = Case(shown, source or test, "", "runs", name, calls=own, text=script.text)
+        looks = script.looks.get(name, rests)
+        asked, own = ({calls[one][0] for one in numbers} for numbers in (rests, looks or rests))
+        case = Case(
+            *(shown, source or test, "", "runs", name),
+            calls=tuple(sorted(own)),
+            besides=tuple(sorted(asked - own)),
+            text=script.text,
+        )
         told = story.tests.get(test, Told("error", "it did not come to its end"))
         flaw = _flaw(case, story.sites[name], told, name in unstable)
         if flaw is None and not odd.isdisjoint(rests):
@@ -201,7 +203,8 @@ def _cases(desk: Desk, script: Script, subject: Subject, signature: str, demande
             )
         if flaw is None and not outside.isdisjoint(rests):
             flaw = Refusal(case.name, case.source, "domain", "the arguments are not ones that the problem allows")
-        yield (case, flaw) if flaw else (replace(case, mark=script.marks.get(name, "")), None)
+        mark = script.marks.get(name, "") if looks else NOTHING  # else it fails by no call of its own
+        yield (case, flaw) if flaw else (replace(case, mark=mark), None)
 
 
 def _flaw_alone(case: Case, test: str, story: Story) -> Refusal | None:

@@ -283,7 +283,8 @@ def test_relations_between_a_few_calls_are_not_more_cases_than_calls(judge: Judg
     pairs = [(a, b) for a in range(1, 6) for b in range(a + 1, 6)]
     relations = "\n".join(f"assert (f({a}), f({b})) == ({a}, {b})" for a, b in pairs)
     [turn] = settled(judge, asks(NUMBER), f"{relations}\nassert f(1) == 1")
-    assert sorted(reasons(turn)) == [""] * 5 + ["duplicate"] * 6
+    assert sorted(reasons(turn))[:5] == [""] * 5
+    assert set(sorted(reasons(turn))[5:]) <= {"duplicate", "weak"}
 
 
 def test_many_large_comparisons_fail_no_right_program_and_cost_little() -> None:
