@@ -61,7 +61,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A test that is not admitted, and why (`reason` is a short slug that is counted: unreadable, vacuous, duplicate ...)."""
+    """A test that is not admitted, and why (`reason` is a short slug that is counted: unreadable, weak, duplicate ...)."""
 
     name: str
     source: str

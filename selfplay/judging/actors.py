@@ -28,7 +28,7 @@ class Subject(NamedTuple):
 
 
 class Stopped(Exception):
-    """The program cannot answer any more; None: the sandbox failed."""
+    """The program cannot answer any more; `infra_error`: the sandbox failed."""
 
     def __init__(self, verdict: Verdict) -> None:
         super().__init__(verdict)

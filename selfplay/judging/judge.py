@@ -2,8 +2,8 @@
 
 Per job, every distinct program runs once over every distinct input of the literal cases; all jobs of a call go to the box
 together. Expected values stay here: the box gets sources and arguments. What comes back is compared as data, by the clerk
-unless it is the very text that is expected, program by program as they end, and forgotten: what a step's programs return
-never lies in memory together. Cases that are sites of a text are judged by running it (texts.py), text by text.
+unless it is the very text that is expected, program by program as they end. Each answer is dropped once it is
+compared. Cases that are sites of a text are judged by running it (texts.py), text by text.
 
 A box that fails is asked once more; what fails twice stays `infra_error`, which no reward counts. A program that may keep
 something between its calls is called in reversed order as well; where that changes a verdict, each owner's cases run in a
@@ -265,7 +265,7 @@ class Judge:
 
     def _look_at_order(self, jobs: Sequence[Job], sittings: Sequence[Sitting], found: dict[Sitting, Seen]) -> None:
         """Calls programs that may keep state in reversed order; one that then differs runs each owner's cases alone, in
-        both orders, and passes what it passes in all of these runs."""
+        both orders; a case passes only if it passed in each of these runs."""
         suspects = [own for own in sittings if found[own].keeps_state and own[1].entry_point and len(own[1].inputs) > 1]
         back = self._judged(jobs, [(number, turned(task)) for number, task in suspects])
         differing = [own for own in suspects if _differ(found[own], back[own[0], turned(own[1])])]

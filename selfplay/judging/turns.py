@@ -59,8 +59,8 @@ class WrittenTurn:
         return (*self.unread, *(refusal for refusal in self.refusals if refusal is not None))
 
     def joined(self, run: Sequence[tuple[Case, Refusal | None]], limit: int = MAX_CASES) -> WrittenTurn:
-        """The turn with the cases that running its text gave, at most `limit` in all; what tells of the text as a whole
-        is unread."""
+        """The turn with the cases that running its text gave, at most `limit` in all; a refusal of the whole text
+        goes to `unread`."""
         room = max(0, limit - len(self.cases))
         sites = [(case, refusal) for case, refusal in run if case.expected]
         kept, over = sites[:room], sites[room:]
