@@ -159,8 +159,9 @@ class Knobs:
 
     schedule: str = plan(
         "full",
-        "full: per stage N discriminator steps, N generator steps, K alternating ones. Others: alternating, "
-        "joint, generator_only, discriminator_only, single_stage (no reasoning chain).",
+        "full: per stage N discriminator steps, N generator steps, K alternating ones. joint: both roles learn from the "
+        "same steps, as often as in full (3 + 3 + 2 makes four steps a stage). generator_only, discriminator_only: the "
+        "steps of one role. alternating, single_stage (no reasoning chain): as many steps as full, by turns.",
     )
     stages: tuple[int, ...] = plan((1, 2, 3, 4, 5), "Stages trained, in order; 3 alone trains one stage.")
     trained_stages: Literal["from", "only"] = plan(

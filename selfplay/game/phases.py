@@ -61,9 +61,9 @@ def schedule(
 ) -> tuple[Step, ...]:
     """The steps of a run, in order.
 
-    `full` N + N + K per stage · `joint` both roles learn in each step · `generator_only`, `discriminator_only` the
-    steps of one role · `alternating` discriminator and generator by turns, always from the first of `stages` ·
-    `single_stage` the same where stage 5 alone is played: no reasoning chain.
+    `full` N + N + K per stage · `joint` both roles learn in each step, as often as in `full`: 3 + 3 + 2 makes four a stage ·
+    `generator_only`, `discriminator_only` the steps of one role · `alternating` discriminator and generator by turns, always
+    from the first of `stages` · `single_stage` the same where stage 5 alone is played: no reasoning chain.
     Raises UnknownName for a name that is none of SCHEDULES, SelfplayError for stages or counts out of range.
     """
     if name not in SCHEDULES:
