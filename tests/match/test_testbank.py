@@ -25,8 +25,10 @@ from selfplay.game.phases import Step
 from selfplay.game.players import Sampling
 from selfplay.game.problems import Problem, StdinTest, load_problems
 from selfplay.game.prompts import Prompts
+from selfplay.game.rollout import Table, play
 from selfplay.judging.judge import Judge
 from selfplay.match.entrant import Entrant
+from selfplay.match.examine import examine
 from selfplay.match.ledger import to_json
 from selfplay.match.match import Match
 from selfplay.match.testbank import BankedSuite, BankedTest, build, collect, small
@@ -43,6 +45,7 @@ BIG = Problem(
     ("assert f(7) == True",),
     "def f(n):\n    return n >= 3",
 )
+HALF = "print(int(input()) / 2)"
 RIGHT, WRONG, OTHER = (f"def f(n):\n    return {test}" for test in ("n >= 3", "n > 3", "n != 2"))
 TESTS = {
     1: "assert f(9) == True\nassert f(8) == True",
@@ -65,6 +68,12 @@ def entrant(programs: list[str], tests: dict[int, str]) -> Entrant:
         return programs[key.branch] if key.stage == 5 else "thought"
 
     return Entrant("scripted", ScriptedPlayer(said), Prompts("compact"), Sampling(max_tokens=2000))
+
+
+def played(player: Entrant, problem: Problem, step: Step, judge: Judge) -> list[Match]:
+    """A step of two chains and two suites."""
+    table = Table(2, 2, 0, player.sampling, player.sampling)
+    return examine(play(player.player, player.prompts, [problem], step, table), step, judge, 2)
 
 
 @pytest.fixture(scope="module")
@@ -135,15 +144,8 @@ def test_as_a_problem_file_the_bank_loads_and_the_tests_are_the_problem_s(suite:
 
 
 def test_a_run_s_ledger_is_collected_with_provenance(judge: Judge, tmp_path: Path) -> None:
-    matches: list[Match] = []
-    from selfplay.game.rollout import Table, play
-    from selfplay.match.examine import examine
-
     player = entrant([WRONG, RIGHT], {3: TESTS[3]})
-    for index in (4, 9):
-        step = Step(index, 1, "both", "joint")
-        table = Table(2, 2, 0, player.sampling, player.sampling)
-        matches += examine(play(player.player, player.prompts, [BIG], step, table), step, judge, 2)
+    matches = [match for index in (4, 9) for match in played(player, BIG, Step(index, 1, "both", "joint"), judge)]
     lines = [json.dumps(to_json(match)) for match in matches]
     (tmp_path / "episodes.jsonl").write_text("\n".join([*lines, lines[0][:100]]))
     [suite] = collect((match for _, match in Ledger(Lines(tmp_path / "episodes.jsonl"))), "runs/a")
@@ -151,6 +153,14 @@ def test_a_run_s_ledger_is_collected_with_provenance(judge: Judge, tmp_path: Pat
     assert (test.test, test.run, test.step, test.stage) == ("assert f(3) == True", "runs/a", 4, 3)
     assert [suite.programs[number] for number in test.kills] == [WRONG]
     assert collect([replace(matches[0], problem=replace(BIG, reference_solution=None))], "runs/a") == []
+
+
+def test_a_test_that_cannot_be_written_down_is_not_collected(judge: Judge) -> None:
+    asked = Problem("half", "Half of it.", "", "", (StdinTest("2", "1"),), HALF, kind="stdio", tolerance=1e-6)
+    player = entrant([f"```python\n{HALF}\n```", "```python\nprint(1)\n```"], {5: "input:\n9\noutput:\n4.5"})
+    [match] = played(player, asked, Step(0, 1, "both", "joint"), judge)
+    assert "failed" in match.verdicts_on(match.programs[1], match.admitted)
+    assert collect([match], "runs/a") == []
 
 
 @pytest.mark.parametrize(
