@@ -26,7 +26,7 @@ it again. `sampler` refers to a function of (trainer, ids that end a turn, seed)
 """
 GROUPS = {
     "Commands": ("train", "play", "evaluate", "judge", "rescore", "report"),
-    "What they return": ("Result", "Match", "Comparison", "Judgement", "Rescored"),
+    "What they return": ("Result", "Match", "Comparison", "Judgement", "RescoreResult"),
     "Settings and errors": ("Config", "configure", "Callback", "SelfplayError"),
     "Problems": ("Problem", "Contract", "StdinTest", "load_problems", "validate_problem"),
     "Reward rules": (

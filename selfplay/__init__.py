@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from selfplay.learning.sources import open_player
     from selfplay.match.entrant import Entrant
     from selfplay.match.match import Match
-    from selfplay.match.rescore import Rescored
+    from selfplay.match.rescore import RescoreResult
     from selfplay.match.solver import Solver
     from selfplay.play import play
     from selfplay.report import report
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from selfplay.train import train
 
 __version__ = "0.1.0"
-__all__ = ["Comparison", "Judgement", "Match", "Rescored", "Result"]
+__all__ = ["Comparison", "Judgement", "Match", "RescoreResult", "Result"]
 __all__ += ["SelfplayError", "evaluate", "judge", "play", "report", "rescore", "train"]
 __all__ += ["Callback", "Config", "configure"]
 __all__ += ["Contract", "Problem", "StdinTest", "load_problems", "validate_problem"]
@@ -83,7 +83,7 @@ _HOMES = {
     "selfplay.learning.policy.protocol": ("Rows", "Sampler", "Trainer"),
     "selfplay.match.entrant": ("Entrant",),
     "selfplay.match.match": ("Match",),
-    "selfplay.match.rescore": ("Rescored",),
+    "selfplay.match.rescore": ("RescoreResult",),
     "selfplay.match.solver": ("Solver",),
     "selfplay.run.callbacks": ("Callback",),
 }

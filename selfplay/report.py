@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 from selfplay.run.command import callable_module, command, parser
 
 if TYPE_CHECKING:
-    from selfplay.run.report.page import Written
+    from selfplay.run.report.page import ReportFile
 
 
 ABOUT = "Write one HTML page with a run's figures, curves, alarms and episodes. It needs no server and no network."
 
 
-def report(run: str | Path, out: str | Path | None = None) -> Written:
+def report(run: str | Path, out: str | Path | None = None) -> ReportFile:
     """Write the page, to `out` or into the run's folder. What comes back shows it in a notebook. Raises SelfplayError."""
     from selfplay.run.report import write_report
 

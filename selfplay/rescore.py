@@ -20,12 +20,14 @@ from selfplay.run.command import callable_module, command, parser
 
 if TYPE_CHECKING:
     from selfplay.config import Config
-    from selfplay.match.rescore import Disagreement, Rescored, Scoring, StageScores
+    from selfplay.match.rescore import Disagreement, RescoreResult, Scoring, StageScores
 
 SAME, DIFFERENT = 0, 1
 
 
-def rescore(run: str | Path, rewards: str | None = None, advantages: str | None = None, shown: int = 5) -> Rescored:
+def rescore(
+    run: str | Path, rewards: str | None = None, advantages: str | None = None, shown: int = 5
+) -> RescoreResult:
     """What another reward rule, or other advantages, make of a run's verdicts; None: the run's own.
 
     `rewards` is a name or a reference `module:name`; `shown` episodes of most disagreement are told. Raises UnknownName, and
@@ -36,7 +38,7 @@ def rescore(run: str | Path, rewards: str | None = None, advantages: str | None 
 
 def _rescored(
     run: Path, rewards: str | None, advantages: str | None, shown: int
-) -> tuple[Rescored, Config, Scoring, bool]:
+) -> tuple[RescoreResult, Config, Scoring, bool]:
     from selfplay.match import rescore as scored
     from selfplay.run.reading import groups_of_steps, open_ledger, read_config
 
@@ -76,7 +78,7 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _as_text(result: Rescored, sides: Mapping[str, Mapping[str, str]], torn: bool) -> str:
+def _as_text(result: RescoreResult, sides: Mapping[str, Mapping[str, str]], torn: bool) -> str:
     lines = [f"{result.steps} steps, {result.groups} groups"]
     lines += [f"  {name:<9} {', '.join(side.values())}" for name, side in sides.items()]
     if result.differing:

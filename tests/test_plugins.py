@@ -190,8 +190,8 @@ def test_a_name_in_capitals_is_suggested_too(module: str) -> None:
 
 def test_only_a_rule_that_takes_a_weight_of_validity_is_given_one() -> None:
     rule = RewardRule("plain", lambda program: 1.0, lambda suite: (1.0,) * len(suite.turns), True, "")
-    assert rule.weighing(0.3) is rule
-    assert all(own.weighing(0.3) is not own for own in RULES.values() if own.per_turn)
+    assert rule.with_validity_weight(0.3) is rule
+    assert all(own.with_validity_weight(0.3) is not own for own in RULES.values() if own.per_turn)
 
 
 def test_problems_come_from_a_function_a_list_and_rows(module: str) -> None:

@@ -33,7 +33,7 @@ class SandboxFailed(SelfplayError):
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class ProgramJudgement:
     """One program: its verdicts on the cases that count, and why it did not load where it did not.
 
     `values`, where they were asked for: for each case what the program did, what the case expects, and pytest's words.
@@ -61,7 +61,7 @@ class Judgement:
 
     tier: str
     cases: tuple[Case | Refusal, ...]
-    programs: tuple[Judged, ...]
+    programs: tuple[ProgramJudgement, ...]
     salvaged: int = 0
 
     @property
@@ -148,7 +148,7 @@ def judgement(judge: Judge, question: Question, programs: Sequence[tuple[str, st
         judge.box.tier,
         tuple(cases),
         tuple(
-            Judged(
+            ProgramJudgement(
                 path,
                 verdicts,
                 why,

@@ -169,7 +169,7 @@ def table(config: Config) -> Table:
 
 def reward_rule(config: Config) -> RewardRule:
     """The configured rule, with the configured weight of validity where it has one."""
-    return get_rule(config.rewards).weighing(config.validity_weight)
+    return get_rule(config.rewards).with_validity_weight(config.validity_weight)
 
 
 def open_problems(

@@ -18,7 +18,7 @@ from selfplay.game.phases import Step
 from selfplay.game.problems import Problem
 from selfplay.judging.judge import Job, Judge, Matrix
 from selfplay.judging.references import subject_of
-from selfplay.judging.turns import Suite as Written
+from selfplay.judging.turns import Suite as WrittenSuite
 from selfplay.judging.turns import WrittenTurn
 from selfplay.match.match import Chain, Match, Suite, Target
 from selfplay.mutation.cache import MutantCache
@@ -93,7 +93,7 @@ def judge_submissions(submissions: Sequence[Submission], step: Step, judge: Judg
     ]
 
 
-def _read(submission: Submission, judge: Judge) -> list[Written]:
+def _read(submission: Submission, judge: Judge) -> list[WrittenSuite]:
     return [
         judge.desk.suite(submission.problem, [(turn.stage, turn.text) for turn in suite.turns])
         for suite in submission.suites

@@ -94,7 +94,7 @@ class Disagreement:
 
 
 @dataclass(frozen=True, slots=True)
-class Rescored:
+class RescoreResult:
     """`compared`: recorded rewards and advantages that were computed again under the run's own rule, of which `differing`
     came out as something else. `incomplete`: the index of a last step that is not whole, and therefore left out."""
 
@@ -112,7 +112,7 @@ def scoring(rule: str | None, advantages: str | None, config: Config) -> Scoring
     name = advantages or config.advantages
     if name not in ADVANTAGES:
         raise UnknownName("advantage", name, ADVANTAGES)
-    weighed = get_rule(rule or config.rewards).weighing(config.validity_weight)
+    weighed = get_rule(rule or config.rewards).with_validity_weight(config.validity_weight)
     return Scoring(weighed, name)
 
 
@@ -122,7 +122,7 @@ def rescore(
     other: Scoring,
     groups: Mapping[int, int] | None = None,
     shown: int = EPISODES,
-) -> Rescored:
+) -> RescoreResult:
     """The matches of a run, each with the number of its line, scored again.
 
     `groups` says how many a step has, where that is known. A last step that has fewer is left out, since advantages
@@ -236,12 +236,12 @@ class _Tally:
                 about = (line, step.index, step.stage, role, match.problem.id, number)
                 yield Disagreement(distance, *about, pair, (one, two), tuple(excerpt(match, role, number, stages)))
 
-    def tables(self, incomplete: int | None) -> Rescored:
+    def tables(self, incomplete: int | None) -> RescoreResult:
         order = sorted(self.cells, key=lambda key: (key[0] != "generator", key[1]))
         with np.errstate(all="ignore"):  # a made-up ledger may hold numbers whose squares no float takes
             rows = tuple(_row(role, stage, self.cells[role, stage]) for role, stage in order)
         shown = tuple(self.disagreements)
-        return Rescored(self.steps, self.groups, rows, shown, self.compared, self.differing, incomplete)
+        return RescoreResult(self.steps, self.groups, rows, shown, self.compared, self.differing, incomplete)
 
 
 def _rewards(match: Match) -> Iterator[float | None]:

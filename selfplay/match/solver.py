@@ -31,7 +31,7 @@ from selfplay.match.match import Match, once
 from selfplay.match.solution import Execution, Solution, SolutionTest
 
 SOLVING = -3  # the step number that keys the random numbers
-Heard = Callable[[Request, str, Completion], None]  # the request, its answer as text and as tokens
+TurnListener = Callable[[Request, str, Completion], None]  # the request, its answer as text and as tokens
 _Choice = tuple[int, Code, tuple[SolutionTest, ...], Execution | None]  # the sample handed in, and what is known of it
 
 
@@ -48,7 +48,7 @@ class Solver:
         num_samples: int = 1,
         execute: bool = True,
         judge: Judge | None = None,
-        hear: Heard | None = None,
+        hear: TurnListener | None = None,
     ) -> None:
         if num_samples < 1:
             raise SelfplayError(f"num_samples is {num_samples}: sample at least 1 program")

@@ -17,7 +17,7 @@ from selfplay.errors import UnknownName
 from selfplay.game.phases import Step
 from selfplay.match.ledger import LedgerError, from_json, to_json
 from selfplay.match.match import Match
-from selfplay.match.rescore import Rescored, rescore, scoring
+from selfplay.match.rescore import RescoreResult, rescore, scoring
 from tests.match.groups import group, trained
 
 RIGHT: tuple[Verdict, ...] = ("passed", "passed", "passed", "failed")
@@ -36,7 +36,9 @@ def played(step: Step, programs: Sequence[tuple[Verdict, ...]] = (RIGHT, HALF, W
     )
 
 
-def again(lines: Sequence[tuple[int, Match]], rule: str | None, credit: str | None = None, **knobs: Any) -> Rescored:
+def again(
+    lines: Sequence[tuple[int, Match]], rule: str | None, credit: str | None = None, **knobs: Any
+) -> RescoreResult:
     config = configure(knobs)
     return rescore(lines, config, scoring(rule, credit, config))
 

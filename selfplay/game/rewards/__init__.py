@@ -3,7 +3,7 @@
 To add a rule, write its file and one line in RULES; one in a module of yours is named `module:name`. To change a parameter,
 make a rule of your own:
 
-    rule = get_rule("adversarial").weighing(validity_weight=0.3)
+    rule = get_rule("adversarial").with_validity_weight(validity_weight=0.3)
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class RewardRule:
             f"the reward rule {self.name!r} paid {reward!r}; return a finite number, or None where the sandbox failed"
         )
 
-    def weighing(self, validity_weight: float) -> RewardRule:
+    def with_validity_weight(self, validity_weight: float) -> RewardRule:
         """The rule with this weight of validity, where its discriminator takes one."""
         if "validity_weight" not in signature(self.discriminator).parameters:
             return self

@@ -32,7 +32,7 @@ NAME = "report.html"
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class ReportFile:
     """Where the report lies, how large it is, and how much of the run it shows. In a notebook it shows itself."""
 
     path: Path
@@ -49,7 +49,7 @@ class Written:
         return f'<iframe title="{html.escape(str(self.path))}" srcdoc="{text}" width="100%" height="900"></iframe>'
 
 
-def write_report(run: Path, out: Path | None = None) -> Written:
+def write_report(run: Path, out: Path | None = None) -> ReportFile:
     """The report of the run in `run`, written to `out` (RUN/report.html). Raises BadInput."""
     record = read_run(run)
     ledger, gallery, tallies = ledger_of(run), Gallery(), Tallies()
@@ -65,7 +65,7 @@ def write_report(run: Path, out: Path | None = None) -> Written:
     text = page(record, ledger, gallery, tallies, sorted(watch.raised, key=lambda alarm: alarm.step))
     path = out or run / NAME
     _write(path, text)
-    return Written(path, len(text.encode()), gallery.shown, gallery.episodes)
+    return ReportFile(path, len(text.encode()), gallery.shown, gallery.episodes)
 
 
 def page(record: RunRecord, ledger: Ledger, gallery: Gallery, tallies: Tallies, alarms: list[Alarm]) -> str:
