@@ -288,7 +288,7 @@ def test_a_sampler_and_a_trainer_of_ones_own_play_and_learn_as_ours_do(model_fol
 
 def test_a_sampler_that_is_none_is_refused_with_what_it_lacks(model_folder: Path) -> None:
     settings = Choice(sampler=plugins.reference(no_sampler))
-    with pytest.raises(PolicyError, match="no_sampler made object, which lacks complete, changed, forget"):
+    with pytest.raises(PolicyError, match="no_sampler made object, which lacks complete, weights_changed, forget"):
         open_policy(model_folder, settings)
 
 
