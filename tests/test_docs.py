@@ -252,7 +252,7 @@ def test_every_metric_of_a_step_stands_in_the_glossary(worked: Worked) -> None:
 
 
 def test_every_figure_of_an_evaluation_stands_in_the_glossary() -> None:
-    measured = Measured("p", (True,) * 4, True, 2, 1, (), {"recorded": (1, 1), "paid": (1, 1), "kept": (1, 1)})
+    measured = Measured("p", (True,) * 4, True, 2, 1, 1, (), {"recorded": (1, 1), "paid": (1, 1), "kept": (1, 1)})
     assert set(figures([measured]).estimates()) - glossary.names(glossary.FIGURES) == set()
 
 

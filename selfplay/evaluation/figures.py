@@ -31,13 +31,18 @@ _LOST = (*KILLS, "not_collected")
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One problem's results, small enough to cross ranks. `kills` maps origins of targets to (killed, targets)."""
+    """One problem's results, small enough to cross ranks. `kills` maps origins of targets to (killed, targets).
+
+    `distinct`: different cases of the suite. `cases`: what tells each from those of other problems, which are not the same for
+    having the same inputs: its identity and, of a literal one, the value that it expects.
+    """
 
     problem: str
     correct: tuple[bool, ...] = ()
     greedy: bool = False
     written: int = 0
     valid: int = 0
+    distinct: int = 0
     cases: tuple[tuple[object, ...], ...] = ()
     kills: Mapping[Origin, tuple[int, int]] | None = None
 
@@ -72,7 +77,8 @@ def measured_of(match: Match) -> Measured:
         greedy=any(chain.correct for chain in match.chains if chain.greedy),
         written=suite.written,
         valid=sum(sum(turn.valid) for turn in suite.turns),
-        cases=tuple(case.identity for case in suite.cases),
+        distinct=len({case.identity for case in suite.cases}),
+        cases=tuple((case.identity, case.expected if case.literal else "") for case in suite.cases),
         kills={origin: (sum(own), len(own)) for origin, own in dead.items()},
     )
 
@@ -106,7 +112,7 @@ def _counted(measured: Measured, ks: Sequence[int]) -> Iterator[tuple[str, Count
     yield "mutation_score", killed.get("paid", (0, 0))
     yield "mutation_score_kept", killed.get("kept", (0, 0))
     yield "fixed_kills", killed.get("recorded", (0, 0))
-    yield "distinct", (len(set(measured.cases)), measured.written)
+    yield "distinct", (measured.distinct, measured.written)
 
 
 def _compared(played: Played) -> Iterator[tuple[str, Counted]]:

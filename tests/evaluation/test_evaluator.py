@@ -100,10 +100,11 @@ def test_figures_are_shares_over_problems() -> None:
         True,
         4,
         2,
+        2,
         ((1,), (2,), (2,)),
         {"recorded": (1, 2), "paid": (0, 0), "kept": (1, 1)},
     )
-    two = Measured("b", (False,) * 4, False, 4, 0, ((3,),), {"recorded": (0, 2), "paid": (0, 0), "kept": (0, 1)})
+    two = Measured("b", (False,) * 4, False, 4, 0, 1, ((3,),), {"recorded": (0, 2), "paid": (0, 0), "kept": (0, 1)})
     told = {name: estimate.value for name, estimate in figures([one, two]).estimates().items()}
     assert told["code_correct"] == 0.125
     assert told["code_greedy"] == 0.5
@@ -113,6 +114,22 @@ def test_figures_are_shares_over_problems() -> None:
     assert told["distinct"] == 0.375
     assert told["distinct_all"] == 0.75
     assert told["mutation_score"] != told["mutation_score"]  # nothing was there to kill
+
+
+def test_tests_of_two_problems_with_equal_inputs_and_other_results_differ(evaluator: Evaluator) -> None:
+    small = replace(
+        BIG,
+        id="small",
+        baseline_tests=("assert f(7) == False",),
+        hidden_tests=(),
+        reference_solution="def f(n):\n    return n < 3",
+    )
+    other = Evaluator(evaluator.judge, MutantCache(), [small])
+    big = measured(evaluator, RIGHT, "assert f(3) == True")
+    both = [big, measured(other, RIGHT, "assert f(3) == False")]
+    assert [one.valid for one in both] == [1, 1]
+    assert figures(both).estimates()["distinct_all"].value == 1
+    assert figures([big, big]).estimates()["distinct_all"].value == 0.5
 
 
 def test_without_problems_every_figure_is_there_and_says_nothing() -> None:

@@ -62,7 +62,7 @@ def lived() -> State:
     state = fresh()
     state.opponent = opponent()
     measured = Measured(
-        "p", (True, False), True, 3, 2, ((("a",), "==", ("x", 0.1)),), {"recorded": (1, 2), "paid": (0, 3)}
+        "p", (True, False), True, 3, 2, 1, ((("a",), "==", ("x", 0.1)),), {"recorded": (1, 2), "paid": (0, 3)}
     )
     state.evaluated({"before": {"code_greedy": {"value": 0.25}}}, (measured,))
     state.drift.measure(state.policy.trainer, 4, [], 1.0, state.relief)
