@@ -40,8 +40,8 @@ from selfplay.judging.entry import signature_of
 from selfplay.judging.judge import Job as Exam
 from selfplay.judging.judge import Judge, Matrix
 from selfplay.judging.references import subject_of
-from selfplay.judging.replay import Performance, Unusable
-from selfplay.judging.script import Script
+from selfplay.judging.replay import Performance
+from selfplay.judging.script import Script, Unusable
 from selfplay.judging.turns import WrittenTurn
 from selfplay.mutation.mutants import mutants
 

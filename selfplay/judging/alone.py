@@ -1,6 +1,6 @@
 """By which of its calls an assertion fails, when that one is changed and the others are not.
 
-Near runs change all calls of a text at once (replay.py). That tells what a site refuses, not by which call: an idle half of an
+Near runs (near_runs.py) change all calls at once. That tells what a site refuses, not by which call: an idle half of an
 assertion, or an empty one behind a guard, fails with the call that carries the test. So further runs change some calls each. A
 code says which: of K runs each call is changed in half, no two in the same half (Sperner): 6 runs tell 20 calls apart. A site
 looks at a call if it fails in every run that changes it, and nothing else explains each of these failures:
@@ -41,13 +41,11 @@ def looked_at(calls: Sequence[str], rests: Rests, marks: Mapping[str, str], run:
     `marks`: which near outcomes it refuses where all calls are changed."""
     sharing = Counter(call for own in rests.values() for call in own)
     order = {call: place for place, call in enumerate(calls)}
-    told = _Told(coded(calls), _numbers(calls, rests, marks), dict.fromkeys(rests, 0), dict.fromkeys(calls, 0))
+    told = _CodedRuns(coded(calls), _numbers(calls, rests, marks), dict.fromkeys(rests, 0), dict.fromkeys(calls, 0))
     told.ask(run)
     found: dict[str, set[str]] = {}
-    unclear: dict[bool, dict[str, list[str]]] = {
-        False: {},
-        True: {},
-    }  # by whether a guard stands before: calls, rarest first
+    # By whether a guard stands before a site: the site's calls, rarest first.
+    unclear: dict[bool, dict[str, list[str]]] = {False: {}, True: {}}
     for name, own in rests.items():
         likely, sure, is_guarded = told.explained(name, own, marks[name])
         found[name] = set() if is_guarded else sure
@@ -84,7 +82,7 @@ def _numbers(calls: Sequence[str], rests: Rests, marks: Mapping[str, str]) -> di
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _CodedRuns:
     """The runs of a code, a bit each. By call: its code, the near outcomes that it has there by turns, and the runs in which it
     was `changed`, since the tests did ask it; by site the runs in which it `failed`."""
 

@@ -12,8 +12,7 @@ from collections.abc import Sequence
 
 from selfplay.box.task import Box, Execution, Limits, Task
 from selfplay.judging.actors import Actor, NotLoaded, Stopped, Subject
-from selfplay.judging.replay import Unusable
-from selfplay.judging.script import Interface, Script
+from selfplay.judging.script import Interface, Script, Unusable
 
 
 class CloudActor(Actor):

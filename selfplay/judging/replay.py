@@ -19,18 +19,16 @@ that are asked whatever the outcomes are. A failure that does not repeat is the 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from selfplay.box.talk import Budget, Ended, Talker
 from selfplay.box.task import Limits
 from selfplay.cases.case import Verdict
-from selfplay.cases.near import NEAR
 from selfplay.judging.actors import Actor, Follower, NotLoaded, Stopped, Subject, grown, places
-from selfplay.judging.admission import is_weak
-from selfplay.judging.alone import looked_at
 from selfplay.judging.clerk import Desk
+from selfplay.judging.near_runs import try_near
 from selfplay.judging.script import (
     MAX_OPERATIONS,
     MAX_TRAINING,
@@ -38,6 +36,7 @@ from selfplay.judging.script import (
     Interface,
     Script,
     Story,
+    Unusable,
     frame_of,
     is_stateful,
 )
@@ -45,16 +44,6 @@ from selfplay.judging.script import (
 _log = logging.getLogger(__name__)
 
 TEST = Budget(turn_seconds=2.0, seconds=4.0, frame_bytes=4 << 20, bytes=16 << 20, memory_mib=1024)
-TEXT_SECONDS = 20.0  # CPU seconds of all runs of one text before the reference
-LOST_SECONDS = 5.0  # of these, that runs without an end may take: what is near should be refused, not waited for
-
-
-class Unusable(Exception):
-    """A text that does not count at all: a slug and a sentence. `story`: how far it came."""
-
-    def __init__(self, reason: str, detail: str, story: Story | None = None) -> None:
-        super().__init__(detail)
-        self.reason, self.detail, self.story = reason, detail, story
 
 
 @dataclass(slots=True)
@@ -103,7 +92,7 @@ class Replay:
     ) -> None:
         self.talker, self.desk, self.limits, self.seed = talker, desk, limits, seed
         self.spent = 0.0  # CPU seconds of the tests of the text that is at hand
-        self.telling = Story()  # the run that is at hand
+        self.current = Story()  # the run that is at hand
         self.cloud = cloud
 
     # ---- one run ----
@@ -115,7 +104,7 @@ class Replay:
     ) -> tuple[Story, str]:  # fmt: skip
         """One run of a text, and what preparing it came to. `explain`: with what pytest says of failures, for people. Raises
         Unusable where the text is at fault."""
-        story = self.telling = Story(most=most)
+        story = self.current = Story(most=most)
         settings = {"skip": list(skip), "seed": seed, "prepared": "" if explain else blob, "explain": explain}
         with self.talker.tests(text, interface, settings, TEST, hashes, imports) as child:
             try:
@@ -199,7 +188,7 @@ class Replay:
             raise _unusable(next(iter(script.story.stopped.values())))
         first, second = story.verdicts(), script.story.verdicts()
         script.unstable = frozenset(name for name in {*first, *second} if first.get(name) != second.get(name))
-        self._near(subject, script, reference)
+        try_near(self, script, subject, reference)
         return script
 
     def like(
@@ -213,26 +202,6 @@ class Replay:
             imports=subject.imports, explain=explain,
         )  # fmt: skip
         return story
-
-    def _near(self, subject: Subject, script: Script, reference: Actor) -> None:
-        """Runs the text with the reference's outcomes changed, and notes what each site refuses, and by which calls."""
-        runs = NearRuns(self, script, subject, reference)
-        stories = [runs.story(lambda _, number=number: number)[0] for number in range(NEAR)]
-        script.free = frozenset(script.story.operations).intersection(*(story.operations for story in stories))
-        script.marks = {
-            name: "".join("0" if story.holds(name) else "1" for story in stories) for name in script.story.sites
-        }
-        at = script.story.labels if script.stateful else script.story.operations
-        cases = {name for names in script.story.cases().values() for name in names}
-        rests = {
-            name: list(dict.fromkeys(at[number] for number in site.rests))
-            for name, site in script.story.sites.items()
-            if site.held and site.rests and name in cases and not is_weak(script.marks[name])
-        }
-        looks: Mapping[str, Collection[str]] = rests
-        if rests and len(script.known) > 1:  # else all calls were one already
-            looks = looked_at(list(dict.fromkeys(at)), rests, script.marks, runs.changed)
-        script.looks = {name: frozenset(n for n, label in enumerate(at) if label in own) for name, own in looks.items()}
 
     # ---- a program ----
 
@@ -301,55 +270,6 @@ def _unusable(verdict: Verdict) -> Unusable | Stopped:
     if verdict == "timeout":
         return Unusable("slow", "the reference is not done within half of what a program may use")
     return Unusable("reference", f"the reference ends in {verdict}")
-
-
-class NearRuns:
-    """Runs of a text in which outcomes near the reference's stand in place of some. All together have the text's time."""
-
-    def __init__(self, replay: Replay, script: Script, subject: Subject, reference: Actor) -> None:
-        self.replay, self.script, self.subject, self.reference = replay, script, subject, reference
-        self.lost = 0.0
-        self._known: dict[tuple[str, str], tuple[str, ...]] = {}
-
-    def changed(self, numbers: Mapping[str, int]) -> tuple[set[str], set[str]]:
-        """Of a run in which some operations have near outcomes: the sites that fail, or that it does not come to, and all that
-        was asked."""
-        story, asked = self.story(numbers.get)
-        return {name for name in self.script.story.sites if not story.holds(name)}, asked
-
-    def story(self, number_of: Callable[[str], int | None]) -> tuple[Story, set[str]]:
-        """A run in which each operation, by its label, has the near outcome of its number, None: the right one; and what was
-        asked. Where the tests never end, an empty story: they refuse that. Raises Unusable where all these runs take too long.
-        """
-        follow = Follower(self.script, self.reference)
-        before, asked = self.replay.spent, set[str]()
-
-        def answer(operation: str) -> str:
-            right = follow.outcome(operation)
-            name = self.replay.telling.labels[-1] if self.script.stateful else operation
-            asked.add(name)
-            number = number_of(name)
-            return right if number is None else self._near(operation, right)[number]
-
-        try:
-            story = self.replay.like(self.script, self.subject, answer)
-        except (Unusable, Stopped):
-            story = Story()
-            self.lost += self.replay.spent - before
-        if self.lost > LOST_SECONDS:
-            raise Unusable("budget", "on outcomes near the right ones the tests do not come to their end")
-        if self.replay.spent > TEXT_SECONDS:
-            raise Unusable("budget", f"to try what it refuses takes more than {TEXT_SECONDS:g} CPU seconds")
-        return story, asked
-
-    def _near(self, operation: str, outcome: str) -> tuple[str, ...]:
-        key = operation, outcome
-        if key not in self._known:
-            subject = self.subject
-            self._known[key] = self.replay.desk.near(
-                outcome, str(self.replay.seed), operation, subject.entry_point, subject.signature
-            )
-        return self._known[key]
 
 
 class Trial:

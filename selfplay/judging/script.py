@@ -221,6 +221,14 @@ def _are_numbers(rests: Sequence[object], count: int) -> bool:
     return all(type(one) is int and 0 <= one < count for one in rests)
 
 
+class Unusable(Exception):
+    """A text that does not count at all: a slug and a sentence. `story`: how far it came."""
+
+    def __init__(self, reason: str, detail: str, story: Story | None = None) -> None:
+        super().__init__(detail)
+        self.reason, self.detail, self.story = reason, detail, story
+
+
 @dataclass(slots=True)
 class Script:
     """A text before the reference. `known`: its outcomes by place (see `place`); `blob`: the text, prepared.

@@ -21,8 +21,8 @@ from selfplay.judging.actors import NotLoaded, Stopped, Subject, places
 from selfplay.judging.admission import NOTHING
 from selfplay.judging.clerk import Desk
 from selfplay.judging.cloud import CloudActor, check_reach
-from selfplay.judging.replay import Performance, Replay, Unusable, told_alone
-from selfplay.judging.script import END, Script, Shown, Site, Story, Told, outcome_said, raised, spelled
+from selfplay.judging.replay import Performance, Replay, told_alone
+from selfplay.judging.script import END, Script, Shown, Site, Story, Told, Unusable, outcome_said, raised, spelled
 
 Found = tuple[Case, Refusal | None]
 Demanded = Callable[[Sequence[str]], bool]

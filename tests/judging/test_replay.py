@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from selfplay.box.talk import Talker
+from selfplay.box.talk import Child, Ended, Talker
 from selfplay.box.task import Limits
-from selfplay.judging.actors import Subject
+from selfplay.judging.actors import Stopped, Subject
 from selfplay.judging.clerk import shared_desk
-from selfplay.judging.replay import Performance, Replay, Unusable
-from selfplay.judging.script import Script
+from selfplay.judging.replay import Performance, Replay
+from selfplay.judging.script import Script, Unusable
 
 CALLING = "def f(g, x):\n    return g(x)\n"
 SORT = "def f(xs):\n    return sorted(xs)\n"
@@ -43,6 +44,24 @@ def replay() -> Iterator[Replay]:
     talker = Talker()
     yield Replay(talker, shared_desk(), Limits(cpu_seconds=1.0))
     talker.close()
+
+
+class FailingTalker(Talker):
+    """The sandbox is lost when a text runs for the third time: first on outcomes near the reference's."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts = 0
+
+    def tests(self, *args: Any, **settings: Any) -> Child:
+        child = super().tests(*args, **settings)
+        self.texts += 1
+        if self.texts == 3:
+            child.say = self.lost  # type: ignore[method-assign]
+        return child
+
+    def lost(self, word: str | None = None) -> bytes:
+        raise Ended(None)
 
 
 def scripted(replay: Replay, text: str, reference: str = SORT, entry_point: str = "f") -> Script:
@@ -319,6 +338,18 @@ def test_a_test_that_swallows_its_questions_is_worth_nothing(replay: Replay) -> 
 def test_a_text_that_asks_without_end_is_refused(replay: Replay) -> None:
     with pytest.raises(Unusable, match=r"more than|time"):
         scripted(replay, "def test_a():\n    for n in range(10**6):\n        assert f([n]) == [n]\n")
+
+
+def test_a_sandbox_that_fails_on_a_near_outcome_says_nothing_of_the_test() -> None:
+    talker = FailingTalker()
+    try:
+        with pytest.raises(Stopped, match="infra_error"):
+            scripted(
+                Replay(talker, shared_desk(), Limits(cpu_seconds=1.0)),
+                "def test_a():\n    assert f([2, 1]) == [1, 2]\n",
+            )
+    finally:
+        talker.close()
 
 
 def test_a_text_that_never_ends_is_refused(replay: Replay) -> None:
