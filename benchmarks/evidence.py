@@ -22,6 +22,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from selfplay.run.progress import NAMES
+
 ARMS: dict[str, tuple[str, ...]] = {
     "trained": (),
     "frozen": ("--adversary", "frozen"),
@@ -34,10 +36,7 @@ ARMS: dict[str, tuple[str, ...]] = {
     "shifted": ("--rewards", "shifted"),
     "adversarial": ("--rewards", "adversarial"),
 }
-FIGURES = (
-    *("code_correct", "code_greedy", "pass_at_4", "test_validity", "mutation_score", "mutation_score_kept"),
-    *("fixed_kills", "distinct", "distinct_all"),
-)
+FIGURES = tuple(NAMES)
 TESTS = FIGURES[3:]
 UNTESTED = ("none", "golden")  # arms in which nobody writes tests
 CPU_SECONDS = "CPU seconds of the run: "  # the last line of a run's log

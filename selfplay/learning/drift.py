@@ -1,5 +1,4 @@
-"""How far stages drift that a step does not train: KL of today's player
-to the one at the start of the stage, on the frozen prefixes.
+"""How far stages drift that a step does not train: KL of today's player to the one at the stage's start, on frozen prefixes.
 
 Stages before the trained one carry no gradient, but there is one adapter per role, so they move all the same. The
 estimate is k3 (Schulman 2020) on the tokens that a step sampled for its prefixes anyway.
