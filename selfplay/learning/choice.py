@@ -20,7 +20,7 @@ from selfplay.learning.policy.errors import NO_CUDA
 from selfplay.learning.policy.settings import Backend, DType
 from selfplay.learning.shapes import ModelShape, model_config, model_file, read_table, shape_of
 
-CACHE_MIB, CACHE_MIB_EMBEDDED = 1024, 64  # of keys and values kept between turns where no GPU's memory says more
+CACHE_MIB, CACHE_MIB_EMBEDDED = 1024, 512  # of keys and values kept between turns where no GPU's memory says more
 PROBLEM_TOKENS, TURN_TOKENS = 400, 200  # of a problem's text, and of what a prompt adds to each turn: generous guesses
 SLACK = 1.5  # how much longer than planned a conversation may become
 

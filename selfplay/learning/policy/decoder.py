@@ -75,14 +75,14 @@ class Decoder:
         return [row.completion for row in rows]
 
     def _play(self, rows: list[Row], temperature: float) -> None:
-        kv, logits = self._prefill(rows)
+        rows, kv, logits = self._prefill(rows)
         while True:
             draw_next(rows, logits, temperature, self._ends)
             kept = [i for i, row in enumerate(rows) if not row.done]
             if not kept:
                 self._cache.keep([row.fed for row in rows], kv)
                 return
-            if len(kept) <= 0.8 * len(rows):
+            if len(kept) <= 0.9 * len(rows):
                 rows, kv = self._drop_finished(rows, kept, kv)
             # Finished rows that are still in the batch repeat their last step.
             last = torch.tensor([[row.ids[-1]] for row in rows])
@@ -90,12 +90,18 @@ class Decoder:
             logits = extend(self._weights, kv, last, start)[:, -1] @ self._weights.head.T
 
     def _drop_finished(self, rows: list[Row], kept: list[int], kv: Tensor) -> tuple[list[Row], Tensor]:
+        """The rows that go on, in the front of the same memory: the last of them move to where finished ones were."""
         finished = [i for i, row in enumerate(rows) if row.done]
-        self._cache.keep([rows[i].fed for i in finished], kv.index_select(2, torch.tensor(finished)))
-        return [rows[i] for i in kept], kv.index_select(2, torch.tensor(kept))
+        self._cache.keep([rows[i].fed for i in finished], kv, finished)
+        free, last = [i for i in finished if i < len(kept)], [i for i in kept if i >= len(kept)]
+        rows = list(rows)
+        for hole, row in zip(free, last, strict=True):
+            kv[:, :, hole], rows[hole] = kv[:, :, row], rows[row]
+        return rows[: len(kept)], kv[:, :, : len(kept)]
 
-    def _prefill(self, rows: list[Row]) -> tuple[Tensor, Tensor]:
-        """Keys and values of the prompts with room for the turns, and the next logits. Equal prompts are fed once."""
+    def _prefill(self, rows: list[Row]) -> tuple[list[Row], Tensor, Tensor]:
+        """The rows in the order of what is new of their prompts, keys and values of these with room for the turns, and the next
+        logits. Equal prompts are fed once."""
         room = max(len(row.prompt) + row.most for row in rows)
         known = {row.prompt: self._cache.find(row.prompt) for row in rows}
         prompts = sorted(known, key=lambda prompt: len(prompt) - known[prompt][0])
@@ -109,11 +115,12 @@ class Decoder:
             if held is not None:
                 kv[:, :, i, :, :length] = held
         logits = torch.cat([self._feed(kv[:, :, batch], suffixes[batch], lengths[batch]) for batch in batches])
-        if prompts == [row.prompt for row in rows]:
-            return kv, logits
         place = {prompt: i for i, prompt in enumerate(prompts)}
+        rows = sorted(rows, key=lambda row: place[row.prompt])
+        if len(prompts) == len(rows):
+            return rows, kv, logits
         chosen = torch.tensor([place[row.prompt] for row in rows])
-        return kv.index_select(2, chosen), logits[chosen]
+        return rows, kv.index_select(2, chosen), logits[chosen]
 
     def _empty(self, rows: int, room: int) -> Tensor:
         # Zeros, not empty: a masked value still enters a product with weight 0, and 0 times NaN is NaN.
@@ -141,9 +148,10 @@ class PrefixCache:
         self._places: dict[Ids, tuple[Tensor, int]] = {}
         self._blocks: deque[tuple[Tensor, list[Ids]]] = deque()
 
-    def keep(self, rows: list[Ids], kv: Tensor) -> None:
-        """Remembers `rows` [layer, 2, len(rows), ...] of `kv`."""
-        block = kv[..., : max(map(len, rows)), :].contiguous()
+    def keep(self, rows: list[Ids], kv: Tensor, places: list[int] | None = None) -> None:
+        """Remembers `rows`, which stand at `places` of `kv` [layer, 2, B, ...]; None: they are all of it."""
+        used = kv[..., : max(map(len, rows)), :]
+        block = used.contiguous() if places is None else used.index_select(2, torch.tensor(places))
         size = block.numel() * block.element_size()
         if size > self._limit:
             return
