@@ -29,6 +29,7 @@ METRICS: Mapping[str, Mapping[str, str]] = {
         "refused/REASON": "tests refused for this reason",
         "truncated": "truncated turns / turns",
         "thought_cut": "turns ended by the token limit within a thought / turns with a thought",
+        "generated_tokens": "tokens of the turns played; shared turns count once",
         "empty/ROLE/STAGE": "turns without text / turns; shared ones count once",
         "written/STAGE, valid/STAGE": "how many tests of this stage are written, valid",
         "new/STAGE": "how many of these valid ones are none of the problem's own",

@@ -86,7 +86,11 @@ def _of_match(match: Match) -> Counts:
         # tests that count and fail the program that their suite read, of all written
         "bug_catch_rate": Share(sum(suite.caught for suite in judged), sum(suite.written for suite in judged)),
     }
-    counts = Counts(shares | _pass_rates(programs) | _empty(match), {"masked": exam.count("infra_error")})
+    plain = {
+        "masked": exam.count("infra_error"),
+        "generated_tokens": sum(map(len, {id(t): t.ids for t in turns}.values())),
+    }
+    counts = Counts(shares | _pass_rates(programs) | _empty(match), plain)
     own_cases = {case.identity for case in match.baseline}
     pairs = zip(match.suites, suites, strict=True)
     return merged([counts, *(_of_suite(suite, outcome, own_cases) for suite, outcome in pairs)])

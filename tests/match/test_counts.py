@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from selfplay.game.rewards import RULES
 from selfplay.match.counts import Counts, Share, merged, step_counts
-from selfplay.match.match import Match
+from selfplay.match.match import Chain, Match, Suite
 from selfplay.match.score import score
 from tests.match.groups import group
 from tests.match.matches import matches
@@ -42,6 +42,18 @@ def test_turns_without_text_are_counted_by_role_and_stage() -> None:
     lost = replace(match, chains=(replace(first, conversation=replace(first.conversation, turns=blank)), *others))
     assert told(lost)["empty/generator/5"] == 0.5
     assert told(match)["empty/generator/5"] == 0.0
+
+
+def test_a_turn_that_branches_share_was_generated_once() -> None:
+    match = group({"a": ("passed", "passed"), "b": ("passed", "passed")}, [{1: ["x"]}])
+    first, second = match.chains
+    shared = replace(match, chains=(first, replace(second, conversation=first.conversation)))
+
+    def tokens(*each: Chain | Suite) -> int:
+        return sum(len(turn.ids) for one in each for turn in one.conversation.turns)
+
+    assert told(match)["generated_tokens"] == tokens(*match.chains, *match.suites)
+    assert told(shared)["generated_tokens"] == tokens(first, *match.suites)
 
 
 def test_a_program_that_faces_no_test_of_the_discriminator_is_in_no_mean() -> None:
