@@ -1,11 +1,10 @@
-"""Does it learn, and does the adversary pay? Runs of several arms over several seeds, and the table that the docs carry.
+"""Does it learn, and does the adversary pay? Runs of several arms over several seeds, and the tables that the docs carry.
 
-    python -m benchmarks.evidence --arms none frozen trained --seeds 0 1 2 --eval-split test --output runs/evidence
-    python -m benchmarks.evidence --arms golden single --seeds 0 1 2 --eval-split test --output runs/evidence
+    python -m benchmarks.evidence --arms trained by-turns frozen golden --seeds 11 12 --eval-split test --output runs/evidence
     python -m benchmarks.evidence --table runs/evidence
 
-Arms differ in one setting and share seeds, problem sequence and number of generator updates. An arm is `name` (one of
-the table below) or `name:key=value,key=value` in the configuration's own keys. Runs that are already there are kept.
+Arms share seeds and problem sequence. An arm is `name` (one of the table below) or `name:key=value,key=value` in the
+configuration's own keys. Runs that are already there are kept.
 """
 
 from __future__ import annotations
@@ -17,19 +16,23 @@ import statistics
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from selfplay.run.progress import NAMES
 
 ARMS: dict[str, tuple[str, ...]] = {
-    "trained": (),
-    "frozen": ("--adversary", "frozen"),
-    "longer": ("--adversary", "frozen", "--n-generator-steps", "7"),  # as many steps as `trained`, all the generator's
-    "none": ("--adversary", "none"),
-    "golden": ("--adversary", "golden"),
+    "trained": (),  # 40 steps, and both roles learn in each
+    "by-turns": ("--schedule", "full"),  # 40 steps, 20 for each role
+    "joint": ("--schedule", "joint"),  # 20 steps, and both roles learn in each: as many updates as `by-turns`
+    # 40 steps, all the generator's
+    "frozen": ("--adversary", "frozen", "--schedule", "generator_only", "--n-generator-steps", "7"),
+    "golden": ("--adversary", "golden", "--schedule", "generator_only", "--n-generator-steps", "7"),
+    "none": ("--adversary", "none", "--schedule", "generator_only", "--n-generator-steps", "7"),
     "single": ("--schedule", "single_stage"),
     "only": ("--trained-stages", "only"),
     "progressive": ("--rewards", "progressive"),
@@ -39,6 +42,7 @@ ARMS: dict[str, tuple[str, ...]] = {
 FIGURES = tuple(NAMES)
 TESTS = FIGURES[3:]
 UNTESTED = ("none", "golden")  # arms in which nobody writes tests
+COSTS: Mapping[Literal["tokens", "cpu"], str] = {"tokens": "generated tokens", "cpu": "CPU seconds of steps"}
 CPU_SECONDS = "CPU seconds of the run: "  # the last line of a run's log
 
 
@@ -96,6 +100,8 @@ def table(folder: Path) -> Iterator[str]:
     yield ""
     yield from _differences(by_arm)
     yield from _closed(by_arm)
+    yield ""
+    yield from _at_equal_cost(folder, by_arm)
     yield ""
     yield from _budgets(folder, found)
 
@@ -196,22 +202,94 @@ def _closed_over_seeds(
     return f"; {middle - reach:.2f} to {middle + reach:.2f} over {len(shares)} seeds"
 
 
-T_975 = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776}  # Student's t by number of seeds
+T_975 = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365}  # Student's t by number of seeds
 
 
 def _over_seeds(first: Sequence[dict[str, Any]], second: Sequence[dict[str, Any]], figure: str) -> str:
     """The interval of the mean difference over paired seeds, as text; empty where the arms have not the same few."""
-    if len(first) != len(second) or len(first) not in T_975:
+    if len(first) != len(second):
         return ""
-    gaps = [b[figure]["value"] - a[figure]["value"] for a, b in zip(first, second, strict=True)]
+    return _interval([b[figure]["value"] - a[figure]["value"] for a, b in zip(first, second, strict=True)])
+
+
+def _interval(gaps: Sequence[float]) -> str:
+    """Of the mean over seeds, as text; empty where it is not known."""
+    if len(gaps) not in T_975:
+        return ""
     middle, reach = statistics.mean(gaps), T_975[len(gaps)] * statistics.stdev(gaps) / len(gaps) ** 0.5
     return f"; {middle - reach:+.3f} to {middle + reach:+.3f} over {len(gaps)} seeds"
 
 
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Where a run stood at an evaluation: what its steps had cost by then, and the greedy programs that were right."""
+
+    tokens: float
+    cpu: float
+    greedy: Mapping[str, float]
+
+
+def course(run: Path) -> list[Point]:
+    """A run's evaluations in order. CPU seconds of its steps are the run's, by the steps' share of its wall-clock time."""
+    records = [json.loads(line) for line in (run / "metrics.jsonl").open()]
+    cpu, whole = (
+        _cpu_seconds(run),
+        sum(record["seconds"] for record in records if record["kind"] in ("step", "evaluation")),
+    )
+    tokens = seconds = 0.0
+    points: list[Point] = []
+    for record in records:
+        if record["kind"] == "step":
+            tokens, seconds = tokens + record.get("generated_tokens", 0), seconds + record["seconds"]
+        elif record["kind"] == "evaluation":
+            greedy = {name: float(own["greedy"]) for name, own in record["by_problem"].items()}
+            points.append(Point(tokens, seconds * (cpu or 0.0) / whole, greedy))
+    return points
+
+
+def read_at(points: Sequence[Point], cost: Literal["tokens", "cpu"], budget: float) -> dict[str, float]:
+    """Greedy code of the problems that all evaluations share, between the two that a budget lies between."""
+    shared = set[str].intersection(*(set(point.greedy) for point in points))
+    for before, after in pairwise(points):
+        low, high = getattr(before, cost), getattr(after, cost)
+        if low <= budget <= high and low < high:
+            share = (budget - low) / (high - low)
+            return {name: (1 - share) * before.greedy[name] + share * after.greedy[name] for name in shared}
+    return {name: points[-1].greedy[name] for name in shared}
+
+
+def _at_equal_cost(folder: Path, by_arm: Mapping[str, Sequence[object]]) -> Iterator[str]:
+    """Greedy code of `trained` minus that of each other arm where the cheaper of each two runs of a seed has ended."""
+    seeds = sorted({int(run.name.rsplit(".", 1)[1]) for run in folder.glob("trained.*") if run.is_dir()})
+    for arm in sorted(by_arm.keys() - {"trained"}):
+        pairs = [(folder / f"trained.{seed}", folder / f"{arm}.{seed}") for seed in seeds]
+        courses = [(course(ours), course(theirs)) for ours, theirs in pairs if ours.exists() and theirs.exists()]
+        for cost, name in COSTS.items():
+            budgets = [min(getattr(ours[-1], cost), getattr(theirs[-1], cost)) for ours, theirs in courses]
+            if courses and all(budgets):
+                yield _equal_line(courses, budgets, cost, f"at equal {name}: trained minus {arm}")
+
+
+def _equal_line(
+    courses: Sequence[tuple[list[Point], list[Point]]], budgets: Sequence[float], cost: Any, title: str
+) -> str:
+    from selfplay.evaluation.intervals import paired_difference
+
+    ours, theirs = (
+        [read_at(pair[side], cost, budget) for pair, budget in zip(courses, budgets, strict=True)] for side in (0, 1)
+    )
+    names = sorted(ours[0])
+    means = [[statistics.mean(run[name] for run in runs) for name in names] for runs in (theirs, ours)]
+    gap = paired_difference(*means)
+    gaps = [statistics.mean(a.values()) - statistics.mean(b.values()) for a, b in zip(ours, theirs, strict=True)]
+    over = f"({gap.low:+.3f} to {gap.high:+.3f} over {len(names)} problems{_interval(gaps)})"
+    return f"* greedy {title}, {statistics.mean(budgets):,.0f} each: {gap.value:+.3f} {over}"
+
+
 def _budgets(folder: Path, found: dict[tuple[str, int], dict[str, dict[str, Any]]]) -> Iterator[str]:
     """What an arm's runs spent, mean over the seeds: steps alone, and the CPU time of all, evaluations included."""
-    yield "| arm | steps | tokens in the loss | seconds of steps | CPU seconds of the run |"
-    yield "|---|---|---|---|---|"
+    yield "| arm | steps | generated tokens | tokens in the loss | CPU seconds of steps | CPU seconds of the run |"
+    yield "|---|---|---|---|---|---|"
     for arm in sorted({arm for arm, _ in found}):
         spent = [_spent(folder / f"{arm}.{seed}") for name, seed in found if name == arm]
         columns = [statistics.mean(column) if None not in column else None for column in zip(*spent, strict=True)]
@@ -219,12 +297,16 @@ def _budgets(folder: Path, found: dict[tuple[str, int], dict[str, dict[str, Any]
 
 
 def _spent(run: Path) -> tuple[float | None, ...]:
-    """Steps, tokens in the loss, seconds of steps and CPU seconds of a run; None for what was not recorded."""
+    """A row of the table of budgets; None for what was not recorded."""
     steps = [record for record in map(json.loads, (run / "metrics.jsonl").open()) if record["kind"] == "step"]
+    end, cpu = course(run)[-1], _cpu_seconds(run)
+    return (len(steps), end.tokens, sum(step["tokens"] or 0 for step in steps), end.cpu if cpu else None, cpu)
+
+
+def _cpu_seconds(run: Path) -> float | None:
     log = run.parent / f"{run.name}.log"
     last = log.read_text().splitlines()[-1:] if log.exists() else []
-    cpu = float(last[0].removeprefix(CPU_SECONDS)) if last and last[0].startswith(CPU_SECONDS) else None
-    return (len(steps), *(sum(step[name] or 0 for step in steps) for name in ("tokens", "seconds")), cpu)
+    return float(last[0].removeprefix(CPU_SECONDS)) if last and last[0].startswith(CPU_SECONDS) else None
 
 
 def _by_problem(records: Sequence[dict[str, Any]], figure: str, of: int) -> dict[str, float]:

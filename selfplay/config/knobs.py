@@ -158,19 +158,22 @@ class Knobs:
     )
 
     schedule: str = plan(
-        "full",
-        "full: per stage N discriminator steps, N generator steps, K alternating ones. joint: both roles learn from the "
-        "same steps, as often as in full (3 + 3 + 2 makes four steps a stage). generator_only, discriminator_only: the "
-        "steps of one role. alternating, single_stage (no reasoning chain): as many steps as full, by turns.",
+        "shared",
+        "full: per stage N discriminator steps, N generator steps, K alternating ones. shared: the same steps, and both "
+        "roles learn from each. joint: both learn, as often as each does in full (3 + 3 + 2 makes four steps a stage), from "
+        "larger groups. generator_only, discriminator_only: the steps of one role. alternating, single_stage (no "
+        "reasoning chain): as many steps as full, by turns.",
     )
     stages: tuple[int, ...] = plan((1, 2, 3, 4, 5), "Stages trained, in order; 3 alone trains one stage.")
     trained_stages: Literal["from", "only"] = plan(
         "from", "Turns that carry gradient at stage k: from k to the last, or stage k only."
     )
     n_discriminator_steps: int = plan(
-        3, "Steps per stage that train the discriminator, the generator held still.", low=0
+        3, "N, the discriminator's steps per stage; under full the generator is held still in them.", low=0
     )
-    n_generator_steps: int = plan(3, "Steps per stage that train the generator, the discriminator held still.", low=0)
+    n_generator_steps: int = plan(
+        3, "N, the generator's steps per stage; under full the discriminator is held still in them.", low=0
+    )
     k: int = plan(2, "Alternating steps per stage in total, beginning with the generator.", low=0)
     adversary: Literal["trained", "frozen", "none", "golden"] = plan(
         "trained",

@@ -1,15 +1,16 @@
 """When each role is trained at which stage: schedules by name, as one flat tuple of steps.
 
 `full` is the progressive schedule: for each stage N discriminator steps, N generator steps, then K steps in total that
-alternate, beginning with the generator. The others exist to be compared with it, so each spends the same budget: with
-N = 3, K = 2 and five stages `full` and `alternating` make 40 steps, 20 of them the generator's, and `generator_only`
-those 20. Left out: schedules that react to results (a curriculum); a schedule is known before the run starts.
+alternate, beginning with the generator. Every step plays both roles anyway, so under `shared` the other one learns too. The
+others exist to be compared: with N = 3, K = 2 and five stages `full`, `shared` and `alternating` make 40 steps; of `full` 20
+are the generator's, which `generator_only` makes alone, and `joint` makes 20 of both. Left out: schedules that react to results
+(a curriculum); a schedule is known before the run starts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import cycle, islice
 from typing import Literal
 
@@ -25,7 +26,8 @@ class Step:
     """One step of a run: at `stage`, who learns.
 
     Stages of `played` before `stage` are the frozen prefix. `phase` labels logs ("stage 2 discriminator");
-    `ends_stage` marks the last step of a stage, after which the run evaluates.
+    `ends_stage` marks the last step of a stage, after which the run evaluates. `layout`: for whom groups are laid out, where it
+    is not for all who learn.
     """
 
     index: int
@@ -34,21 +36,27 @@ class Step:
     phase: str
     ends_stage: bool = False
     played: tuple[int, ...] = STAGE_IDS
+    layout: Trained | None = None
 
     def trains(self, role: str) -> bool:
         """Whether the step updates a role's adapter."""
         return self.role in (role, "both")
 
 
-_Block = list[tuple[Trained, str]]  # (who learns, label) of each step of one stage
+_Block = list[tuple[Trained, str]]  # (for whom groups are laid out, label) of each step of one stage
 _GENERATOR: _Block = [("generator", "generator")]
 _DISCRIMINATOR: _Block = [("discriminator", "discriminator")]
 _ALTERNATING: _Block = [("generator", "alternating"), ("discriminator", "alternating")]
 
 
-# Of `full`'s K alternating steps the generator has the odd one.
+def _full(d: int, g: int, k: int) -> _Block:
+    """Of the K alternating steps the generator has the odd one."""
+    return [*_DISCRIMINATOR * d, *_GENERATOR * g, *islice(cycle(_ALTERNATING), k)]
+
+
 _BY_STAGE: dict[str, Callable[[int, int, int], _Block]] = {
-    "full": lambda d, g, k: [*_DISCRIMINATOR * d, *_GENERATOR * g, *islice(cycle(_ALTERNATING), k)],
+    "shared": _full,
+    "full": _full,
     "joint": lambda d, g, k: [("both", "joint")] * max(d + k // 2, g + (k + 1) // 2),
     "generator_only": lambda d, g, k: _GENERATOR * (g + (k + 1) // 2),
     "discriminator_only": lambda d, g, k: _DISCRIMINATOR * (d + k // 2),
@@ -61,9 +69,10 @@ def schedule(
 ) -> tuple[Step, ...]:
     """The steps of a run, in order.
 
-    `full` N + N + K per stage · `joint` both roles learn in each step, as often as in `full`: 3 + 3 + 2 makes four a stage ·
-    `generator_only`, `discriminator_only` the steps of one role · `alternating` discriminator and generator by turns, always
-    from the first of `stages` · `single_stage` the same where stage 5 alone is played: no reasoning chain.
+    `full` N + N + K per stage · `shared` the same, where both roles learn in each step · `joint` both learn, each as often as
+    in `full`: 3 + 3 + 2 makes four a stage · `generator_only`, `discriminator_only` the steps of one role · `alternating`
+    discriminator and generator by turns, always from the first of `stages` · `single_stage` the same where stage 5 alone is
+    played: no reasoning chain.
     Raises UnknownName for a name that is none of SCHEDULES, SelfplayError for stages or counts out of range.
     """
     if name not in SCHEDULES:
@@ -71,7 +80,8 @@ def schedule(
     _check(stages, n_discriminator_steps, n_generator_steps, k)
     counts = (n_discriminator_steps, n_generator_steps, k)
     if name in _BY_STAGE:
-        return _by_stage(_BY_STAGE[name](*counts), stages)
+        steps = _by_stage(_BY_STAGE[name](*counts), stages)
+        return tuple(replace(step, role="both", layout=step.role) for step in steps) if name == "shared" else steps
     total = sum(counts) * len(stages)
     return _single(total, 5, (5,)) if name == "single_stage" else _single(total, stages[0], STAGE_IDS)
 

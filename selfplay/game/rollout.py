@@ -38,7 +38,7 @@ class Table:
     discriminator: Sampling = field(default_factory=Sampling)
 
     def seats(self, role: Trained) -> tuple[int, tuple[int, ...]]:
-        """How many chains are played, and which of them each suite reads, when `role` is trained."""
+        """How many chains are played, and which of them each suite reads, in a group laid out for `role`."""
         if role == "generator":
             return self.num_generations, tuple(range(min(self.num_suites, self.num_generations)))
         if role == "discriminator":
@@ -101,10 +101,10 @@ def _turn(chat: Chat, key: TurnKey, prompt: tuple[int, ...], fresh: bool, done: 
 
 
 def play(player: Player, prompts: Prompts, problems: Sequence[Problem], step: Step, table: Table) -> list[Group]:
-    """One step's groups, one per problem: branches from the step's stage, laid out for the role that it trains."""
+    """One step's groups, one per problem: branches from the step's stage, laid out as it says."""
     before = [stage for stage in step.played if stage < step.stage]
     after = [stage for stage in step.played if stage >= step.stage]
-    num_chains, reads = table.seats(step.role)
+    num_chains, reads = table.seats(step.layout or step.role)
 
     openings = [Seat(step.index, problem, Conversation("generator"), PREFIX) for problem in problems]
     beginnings = converse(player, prompts, openings, before, table.generator)

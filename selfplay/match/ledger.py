@@ -63,7 +63,7 @@ def to_json(match: Match, tokens: bool = True) -> dict[str, Any]:
     return {
         "kind": "match",
         "schema": SCHEMA,
-        "step": _named(step, _STEP) | {"played": list(step.played)},
+        "step": _named(step, _STEP) | {"played": list(step.played), "layout": step.layout},
         "problem": _problem(match.problem),
         "asked": match.asked,
         "chains": [_chain(chain, turns) for chain in match.chains],
@@ -222,7 +222,11 @@ def _match_of(fields: Fields) -> Match:
         raise LedgerError(f"a program or a target has not one verdict for each of the {len(cases)} cases")
     return Match(
         problem=_problem_of(fields.object("problem")),
-        step=Step(**step.plain(_STEP), played=step.each("played", "stage")),
+        step=Step(
+            **step.plain(_STEP),
+            played=step.each("played", "stage"),
+            layout=step.optional("layout", "trained or null", None),
+        ),
         asked=fields("asked", "count"),
         chains=chains,
         suites=tuple(suites),

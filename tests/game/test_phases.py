@@ -55,13 +55,20 @@ def test_a_joint_step_trains_both():
     assert all(step.trains("generator") and step.trains("discriminator") for step in schedule("joint"))
 
 
+def test_a_shared_step_is_laid_out_as_under_full_and_trains_both():
+    shared, full = schedule("shared"), schedule("full")
+    assert [step.layout for step in shared] == [step.role for step in full]
+    assert [step.phase for step in shared] == [step.phase for step in full]
+    assert roles(shared) == "B" * len(full)
+
+
 def test_a_role_is_frozen_in_the_others_step():
     step = schedule("discriminator_only", (1,))[0]
     assert step.trains("discriminator")
     assert not step.trains("generator")
 
 
-@pytest.mark.parametrize("name", ["full", "joint", "generator_only", "discriminator_only"])
+@pytest.mark.parametrize("name", ["full", "shared", "joint", "generator_only", "discriminator_only"])
 def test_the_last_step_of_each_stage_is_marked(name: str):
     for _, steps in groupby(schedule(name), key=lambda step: step.stage):
         assert [step.ends_stage for step in steps][::-1].index(True) == 0

@@ -41,6 +41,11 @@ def test_a_joint_step_pairs_each_chain_with_a_suite_of_its_own() -> None:
     assert (len(group.chains), len(group.suites), group.reads) == (3, 3, (0, 1, 2))
 
 
+def test_a_shared_step_is_laid_out_for_one_role() -> None:
+    (group,) = groups(Step(0, 1, "both", "stage 1 discriminator", layout="discriminator"))
+    assert (len(group.chains), len(group.suites), group.reads) == (2, 3, (0, 0, 0))
+
+
 def test_without_suites_the_discriminator_is_never_asked() -> None:
     def only_generator(key: TurnKey) -> str:
         assert key.role == "generator"

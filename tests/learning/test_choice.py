@@ -77,7 +77,7 @@ def test_nothing_is_kept_for_a_sampler_that_keeps_nothing() -> None:
     assert chosen(T4).cache_mib == chosen(LAPTOP, sampler="generate").cache_mib == 0
     assert "kept_between_turns" not in chosen(T4).facts()
     assert chosen(LAPTOP).facts()["kept_between_turns"] == "1024 MiB of keys and values"
-    assert choose(Config(), LAPTOP, None).cache_mib == 64
+    assert choose(Config(), LAPTOP, None).cache_mib == 512
 
 
 def test_four_bit_on_a_cpu_works_where_bitsandbytes_is_installed() -> None:

@@ -28,6 +28,7 @@ from tests.memory import Memory
 
 SMALL = {
     "stages": "5",
+    "schedule": "full",
     "n_discriminator_steps": 1,
     "n_generator_steps": 1,
     "k": 0,

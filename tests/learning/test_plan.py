@@ -45,7 +45,7 @@ def test_a_plan_leaves_steps_out_and_renumbers_none(schedule: str, adversary: st
 
 @pytest.mark.parametrize("adversary", ["trained", "frozen", "none"])
 def test_every_arm_trains_the_generator_in_the_same_steps(adversary: str) -> None:
-    config = configure({"adversary": adversary})
+    config = configure({"adversary": adversary, "schedule": "full", "n_discriminator_steps": 3, "n_generator_steps": 3})
     steps = [step.index for step in planned_steps(config) if "generator" in learning_roles(config, step)]
     assert len(steps) == 20
     assert steps == [step.index for step in whole_schedule(config) if step.role == "generator"]

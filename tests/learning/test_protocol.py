@@ -31,6 +31,7 @@ LEARNING = Path(loop.__file__).parent
 ROWS, OTHERS = rows((5, 9, 17, 30, 11)), rows((8, 4, 40))
 SMALL = {
     "stages": "5",
+    "schedule": "full",
     "n_discriminator_steps": 1,
     "n_generator_steps": 1,
     "k": 0,
