@@ -37,7 +37,7 @@ from selfplay.match.examine import examine
 from selfplay.match.ledger import records
 from selfplay.match.livebank import banked
 from selfplay.match.match import Match
-from selfplay.match.score import score, with_spread
+from selfplay.match.score import score
 from selfplay.match.show import sample_text
 from selfplay.run.progress import evaluation_table
 from selfplay.run.reading import open_ledger, read_config
@@ -141,7 +141,7 @@ def train_step(run: Run, step: Step) -> None:
     groups = play_groups(run, step)
     clock.lap("play")
     examined, order_dependent = examine_groups(run, step, groups)
-    matches = score(with_spread(examined, run.ranks.gather), run.rule)
+    matches = score(examined, run.rule)
     clock.lap("judge")
     drift = state.drift.measure(run.policy.trainer, step.stage, groups, run.config.temperature, state.relief)
     stats: dict[Role, UpdateStats] = {}

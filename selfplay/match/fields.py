@@ -57,13 +57,9 @@ class Fields:
         """The values of several fields, by name."""
         return {name: self(name, kind) for name, kind in kinds.items()}
 
-    def has(self, name: str) -> bool:
-        """Whether there is such a field."""
-        return name in self._value
-
     def optional(self, name: str, kind: str, otherwise: Any) -> Any:
         """The value of a field that may be missing."""
-        return self(name, kind) if self.has(name) else otherwise
+        return self(name, kind) if name in self._value else otherwise
 
     def each(self, name: str, kind: str) -> tuple[Any, ...]:
         """The values of a list."""

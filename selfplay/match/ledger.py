@@ -73,7 +73,6 @@ def to_json(match: Match, tokens: bool = True) -> dict[str, Any]:
         "texts": [*texts],
         "cases": [case_to_json(case) | {"text": texts.get(case.text, -1)} for case in match.cases],
         "own": match.num_baseline,
-        "spread": list(match.spread),
         "programs": [list(row) for row in match.programs],
         "targets": [
             {"origin": each.origin, "code": each.source, "verdicts": list(each.verdicts)} for each in match.targets
@@ -221,9 +220,6 @@ def _match_of(fields: Fields) -> Match:
         len(row) != len(cases) for row in (*programs, *(each.verdicts for each in targets), *(r for _, r in outside))
     ):
         raise LedgerError(f"a program or a target has not one verdict for each of the {len(cases)} cases")
-    spread = fields.each("spread", "count") if fields.has("spread") else ()
-    if len(spread) not in (0, len(cases)):
-        raise LedgerError(f"spread has {len(spread)} numbers for {len(cases)} cases")
     return Match(
         problem=_problem_of(fields.object("problem")),
         step=Step(
@@ -236,7 +232,6 @@ def _match_of(fields: Fields) -> Match:
         suites=tuple(suites),
         cases=cases,
         num_baseline=fields.place("own", len(cases) + 1),
-        spread=spread,
         programs=programs,
         targets=targets,
         outside=outside[0][0] if outside else None,

@@ -99,8 +99,7 @@ class Match:
 
     `problem` has no hidden tests. `asked`: cases that a turn was asked for. `num_baseline` counts the problem's own cases at
     the head of `cases`. `programs` has a row of verdicts per chain, read by a suite or not; `targets` are the wrong programs
-    from elsewhere. `spread` says of each case in how many of its step's problems a suite holds one like it; empty where nobody
-    counted. `outside`: a chain of another player that suites read (`reads` -1), whose row is `outside_verdicts`.
+    from elsewhere. `outside`: a chain of another player that suites read (`reads` -1), whose row is `outside_verdicts`.
     """
 
     problem: Problem
@@ -114,7 +113,6 @@ class Match:
     targets: tuple[Target, ...] = ()
     outside: Chain | None = None
     outside_verdicts: Row = ()
-    spread: tuple[int, ...] = ()
 
     @property
     def baseline(self) -> tuple[Case, ...]:

@@ -8,31 +8,12 @@ Without a reference nothing tells a right test from a wrong one: then no suite i
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from selfplay.cases.case import Case
 from selfplay.game.rewards import CaseOutcome, ProgramOutcome, RewardRule, SuiteOutcome, TurnOutcome
 from selfplay.match.match import KILLS, Match
-
-
-def with_spread(
-    matches: Sequence[Match], gather: Callable[[list[set[bytes]]], Sequence[list[set[bytes]]]]
-) -> list[Match]:
-    """A step's matches, each case counted over its problems; `gather` collects what all ranks found."""
-    found = [{_alike(case) for case in match.well_formed} for match in matches]
-    held = Counter(key for own in gather(found) for keys in own for key in keys)
-    return [replace(match, spread=tuple(held[_alike(case)] for case in match.cases)) for match in matches]
-
-
-def _alike(case: Case) -> bytes:
-    """The same for cases of two problems that ask the same, refuse the same and expect the same: few bytes, since ranks send
-    them to each other."""
-    return hashlib.blake2b(
-        repr((case.identity, case.expected)).encode("utf-8", "surrogatepass"), digest_size=8
-    ).digest()
 
 
 def score(matches: Sequence[Match], rule: RewardRule) -> list[Match]:
@@ -70,7 +51,6 @@ def suite_outcomes(match: Match) -> list[SuiteOutcome]:
     targets = list(match.wrong_rows())
     by_baseline = tuple(any(verdict in KILLS for verdict in target[: match.num_baseline]) for target in targets)
     place = {case.identity: number for number, case in enumerate(match.cases)}
-    spread = match.spread or (1,) * len(match.cases)
     holders = Counter(key for suite in match.suites for key in {case.identity for case in suite.cases})
     outcomes: list[SuiteOutcome] = []
     for suite in match.suites:
@@ -84,8 +64,7 @@ def suite_outcomes(match: Match) -> list[SuiteOutcome]:
                 killed = tuple(target[number] in KILLS for target in targets)
                 fresh, verdict = case.identity not in seen, read[number] if read else None
                 failed = None if verdict is None else verdict in KILLS
-                shared = holders[case.identity]
-                cases.append(CaseOutcome(valid, fresh, killed, by_baseline, shared, failed, spread[number]))
+                cases.append(CaseOutcome(valid, fresh, killed, by_baseline, holders[case.identity], failed))
                 seen.add(case.identity)
             turns.append(TurnOutcome(turn.stage, tuple(cases), turn.written - len(turn.cases), match.asked))
         outcomes.append(SuiteOutcome(tuple(turns), match.verdicts_on(read, suite.cases)))

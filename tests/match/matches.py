@@ -114,7 +114,6 @@ def judged(seed: int, verdicts: tuple[Verdict, ...]) -> Match:
         len(baseline),
         tuple(row(len(cases)) for _ in chains),
         tuple(Target("paid", f"mutant {n}", row(len(counting))) for n in range(random.randrange(3))),
-        spread=tuple(random.randrange(4) for _ in cases) if random.random() < 0.5 else (),
     )
 
 

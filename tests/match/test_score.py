@@ -23,7 +23,7 @@ from selfplay.judging.judge import Judge
 from selfplay.judging.turns import WrittenTurn
 from selfplay.match.examine import examine
 from selfplay.match.match import Chain, Match, Row, Suite, Target
-from selfplay.match.score import program_outcome, score, suite_outcomes, with_spread
+from selfplay.match.score import program_outcome, score, suite_outcomes
 from tests.match.matches import JUDGED, matches
 from tests.scripted import ScriptedPlayer
 
@@ -249,28 +249,3 @@ def test_the_walk_through_pays_when_it_is_really_judged(
         assert scored.suites[0].rewards == pytest.approx((0.6, 0.6, 0.6, 0.3, 0.6))
     else:
         assert scored.suites[0].rewards == (pytest.approx(discriminator),) * 5
-
-
-def test_a_case_that_suites_of_other_problems_hold_too_is_worth_less() -> None:
-    plain = group({"right": RIGHT, "wrong": MISSED})
-    elsewhere = replace(plain, problem=replace(PROBLEM, id="other"))
-    counted = with_spread([plain, elsewhere], lambda found: [found])
-    assert [match.spread for match in counted] == [(0, 2, 2)] * 2  # the problem's own case stands in no suite
-    alone, both = (
-        score([match], get_rule("adversarial"))[0].suites[0].rewards[0] or 0 for match in (plain, counted[0])
-    )
-    assert both == pytest.approx(alone / 2**0.5)
-
-
-def test_what_other_ranks_play_counts_as_well() -> None:
-    plain = group({"right": RIGHT, "wrong": MISSED})
-    [match] = with_spread([plain], lambda found: [found, found, found])
-    assert match.spread == (0, 3, 3)
-
-
-def test_cases_of_two_problems_that_expect_something_else_are_not_alike() -> None:
-    plain = group({"right": RIGHT, "wrong": MISSED})
-    other = tuple(replace(case, expected=f"not {case.expected}") for case in plain.cases)
-    turn = WrittenTurn(1, other[1:], (None, REFUSED))
-    elsewhere = replace(plain, cases=other, suites=(replace(plain.suites[0], turns=(turn,)),))
-    assert [match.spread for match in with_spread([plain, elsewhere], lambda found: [found])] == [(0, 1, 1)] * 2

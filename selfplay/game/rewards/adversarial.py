@@ -45,8 +45,8 @@ def discriminator(suite: SuiteOutcome, validity_weight: float = VALIDITY_WEIGHT)
     """For each turn the worth of its cases / the larger of those written and those asked for.
 
     A valid case not seen earlier in its suite is worth (validity_weight + share of the wrong targets that it kills) /
-    sqrt(the group's suites that hold it x the step's problems with a suite that holds one like it), any other 0. No more
-    cases are paid than were asked for, in the order written: the others only enlarge the denominator.
+    sqrt(the group's suites that hold it), any other 0. No more cases are paid than were asked for, in the order
+    written: the others only enlarge the denominator.
     """
     return tuple(_turn(turn, validity_weight, only_novel=False) for turn in suite.turns)
 
@@ -58,7 +58,7 @@ def novel_discriminator(suite: SuiteOutcome, validity_weight: float = VALIDITY_W
 
 def _turn(turn: TurnOutcome, validity_weight: float, only_novel: bool) -> float:
     paid = (case for case in turn.cases[: turn.asked] if case.valid and case.fresh)
-    worth = sum((validity_weight + _kills(case, only_novel)) / sqrt(case.shared * max(case.spread, 1)) for case in paid)
+    worth = sum((validity_weight + _kills(case, only_novel)) / sqrt(case.shared) for case in paid)
     return worth / max(turn.written, turn.asked, 1)
 
 

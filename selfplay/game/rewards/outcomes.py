@@ -38,7 +38,7 @@ class CaseOutcome:
     `fresh`: not seen earlier in its suite. `killed`: for each wrong target (the group's wrong programs and the
     reference's mutants) whether the case fails it; `killed_by_baseline`, aligned, whether the problem's own tests do.
     `shared`: how many of the group's suites hold the same case. `program_failed`: whether the program that the suite
-    read fails it, None where that is unknown. `spread`: for how many of the step's problems a suite holds such a case.
+    read fails it, None where that is unknown.
     """
 
     valid: bool
@@ -47,7 +47,6 @@ class CaseOutcome:
     killed_by_baseline: tuple[bool, ...] = ()
     shared: int = 1
     program_failed: bool | None = None
-    spread: int = 1
 
 
 @dataclass(frozen=True, slots=True)
