@@ -1,6 +1,6 @@
 """Does it learn, and does the adversary pay? Runs of several arms over several seeds, and the tables that the docs carry.
 
-    python -m benchmarks.evidence --arms trained by-turns frozen golden --seeds 11 12 --eval-split test --output runs/evidence
+    python -m benchmarks.evidence --arms trained by-turns joint frozen golden --seeds 11 12 13 14 15 16 --eval-split test
     python -m benchmarks.evidence --table runs/evidence
 
 Arms share seeds and problem sequence. An arm is `name` (one of the table below) or `name:key=value,key=value` in the
