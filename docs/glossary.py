@@ -55,6 +55,7 @@ METRICS: Mapping[str, Mapping[str, str]] = {
         "tokens": "number of trained tokens",
         "entropy": "mean entropy of the next token, in nats",
         "logprob_gap, logprob_gap_max": "mean and largest difference of sampler and trainer, in nats",
+        "importance_clip_share": "tokens whose importance weight was cut / tokens that the sampler scored; 0 without weights",
         "skipped": "1 where the gradient was not finite and nothing moved",
         "moved": "length of the adapter's change as one vector, over all updates on the batch",
     },

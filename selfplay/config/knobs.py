@@ -264,7 +264,14 @@ class Knobs:
     logprob_gap_limit: float | None = update(
         None,
         "Nats per token by which sampler and trainer may differ before the run stops: an ignored adapter "
-        "shows here. none: 1e-4 in fp32, 0.05 in 16 and 4 bit; config.yaml says which.",
+        "shows here. none: 1e-4 in fp32, 0.5 in 16 and 4 bit; config.yaml says which. From 0.05 the run warns, and stops where "
+        "turns are nearer to the other role or to the base.",
+        above=0,
+    )
+    importance_cap: float | None = update(
+        None,
+        "A token weighs as much as the trainer's probability of it over the sampler's, at most this. none: 2 in 16 and 4 bit; "
+        "no weights in fp32.",
         above=0,
     )
 

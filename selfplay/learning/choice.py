@@ -7,8 +7,10 @@ tells (policy/opening.py).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
+from typing import Any
 
 from selfplay import plugins
 from selfplay.config import CARDS, Config
@@ -22,6 +24,9 @@ from selfplay.learning.shapes import ModelShape, model_config, model_file, read_
 
 CACHE_MIB, CACHE_MIB_EMBEDDED = 1024, 512  # of keys and values kept between turns where no GPU's memory says more
 PROBLEM_TOKENS, TURN_TOKENS = 400, 200  # of a problem's text, and of what a prompt adds to each turn: generous guesses
+# Families whose activations or gradients leave the range of float16; Unsloth's list (FORCE_FLOAT32 of its loader), which has it
+# compute them in fp32 where that is needed.
+WIDE = ("embedding_gemma2", "gemma3", "gemma4", "glm4_moe", "gpt_oss", "qwen3_5", "qwen3_moe")
 SLACK = 1.5  # how much longer than planned a conversation may become
 
 
@@ -116,6 +121,17 @@ def _cache_mib(config: Config, machine: Machine, shape: ModelShape | None, choic
     return max(0, min(left, planned.sampling["keys and values"])) >> 20
 
 
+def check_half(model: str, described: Mapping[str, Any], choice: Choice) -> None:
+    """Raises PolicyError where a model of this config.json would overflow in the float16 that it is to compute in."""
+    kinds = [str(part.get("model_type", "")) for part in (described, described.get("text_config") or {})]
+    wide = next((kind for kind in kinds if kind.startswith(WIDE)), None)
+    if wide and choice.dtype == "float16" and choice.backend != "unsloth":
+        raise PolicyError(
+            f"{model} is a {wide}, which overflows in float16: give --backend unsloth, which computes it in fp32 where that is "
+            "needed, --dtype float32, a GPU that has bf16, or another --model"
+        )
+
+
 def memory_plan(config: Config) -> tuple[str, bool]:
     """What a run would take, in lines, and whether it fits: on the preset's card, or on this machine. No weights are loaded.
 
@@ -125,8 +141,10 @@ def memory_plan(config: Config) -> tuple[str, bool]:
     if config.model is None:
         raise SelfplayError("the embedded player fits anywhere; give the --model, or a --preset, to plan for")
     machine = card(config.preset or "") or this_machine(config.device)
-    shape = shape_of(model_config(config.model))
+    described = model_config(config.model)
+    shape = shape_of(described)
     choice = choose(config, machine, shape, may_think(config.model, config.thinking))
+    check_half(config.model, described, choice)
     taken = "".join(f"  {name.replace('_', ' ')}: {value}\n" for name, value in choice.facts().items())
     planned = plan(shape, choice)
     text = f"{config.model}\n{taken}{table(planned, machine.gib, machine.name)}"

@@ -21,7 +21,7 @@ from selfplay.game.rewards import RewardRule, get_rule
 from selfplay.game.rollout import Table
 from selfplay.judging.golden import GoldenExams
 from selfplay.judging.judge import Judge
-from selfplay.learning.choice import check_room, choose, may_think, this_machine
+from selfplay.learning.choice import check_half, check_room, choose, may_think, this_machine
 from selfplay.learning.classes import known_classes
 from selfplay.learning.plan import planned_steps
 from selfplay.learning.policy import EMBEDDED, SILENT, Policy, open_policy
@@ -134,12 +134,13 @@ def policy_of(config: Config, recorder: Recorder = SILENT) -> Policy:
     if config.model is None:
         torch.set_num_threads(1)  # its matrices are too small to share; cores are used by processes
         return open_policy(EMBEDDED, choose(config, machine, None), config.seed, config.device)
-    shape, unplanned = None, ""
+    shape, unplanned, described = None, "", model_config(config.model)
     try:
-        shape = shape_of(model_config(config.model))
+        shape = shape_of(described)
     except ShapeUnknown as error:
         unplanned = str(error)
     choice = choose(config, machine, shape, may_think(config.model, config.thinking))
+    check_half(config.model, described, choice)
     recorder.about(**choice.facts())
     recorder.say(check_room(config.model, choice, shape, machine) if shape else unplanned)
     return open_policy(config.model, choice, config.seed, config.device, recorder)

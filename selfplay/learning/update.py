@@ -4,10 +4,12 @@
     r = pi(token) / pi_old(token), A the advantage of the token's span
 
 Source: PPO's surrogate (Schulman et al. 2017) with the token mean and the two bounds of DAPO (Yu et al. 2025); optional
-KL to the base by the k3 estimator (Schulman 2020). Every conversation is one row: its turns of one role, each span with
-an advantage of its own. The mean runs over the whole batch and all ranks. Old log-probabilities come from the same code
-as the new ones, so the ratio of the first inner step is exactly 1. A gradient that is not finite moves nothing. TRL's
-trainer was left out (one scalar per completion of one policy), and so was a value function.
+KL to the base by the k3 estimator (Schulman 2020). Where a sampler in 16 or 4 bit says something else of a token than the
+trainer, its surrogate is weighted by min(pi_old / pi_sampler, cap): truncated importance weights (Yao et al. 2025). Every
+conversation is one row: its turns of one role, each span with an advantage of its own. The mean runs over the whole batch and
+all ranks. Old log-probabilities come from the same code as the new ones, so the ratio of the first inner step is exactly 1. A
+gradient that is not finite moves nothing. TRL's trainer was left out (one scalar per completion of one policy), and so was a
+value function.
 """
 
 from __future__ import annotations
@@ -21,14 +23,16 @@ import torch
 from torch import Tensor
 
 from selfplay.config import Config
-from selfplay.game.episode import Role
+from selfplay.game.episode import ROLES, Role
 from selfplay.learning.policy import SILENT, Policy, PolicyError, Relief
-from selfplay.learning.policy.protocol import Bounds, Snapshot, Trainer
+from selfplay.learning.policy.protocol import DOUBT, Bounds, Snapshot, Trainer
 from selfplay.learning.ranks import Ranks
 from selfplay.learning.samples import Batch, Sample, micro_batches
 from selfplay.run.recorders import Recorder
 
 MAX_GRAD_NORM = 1.0  # gradients are scaled down to it
+NEARER = 0.8  # of the difference to its own role: less than that to another is no accident of rounding
+IMPORTANCE_CAP = 2.0  # of a token's weight in 16 and 4 bit
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,7 @@ class UpdateStats:
 
     Loss, entropy and gap are the first inner step's, kl and `grad_norm` (before clipping) the last's; `clip_share` and
     `ratio_max` cover all inner steps. `skipped`: whether a gradient was not finite, which ends the update where it is.
+    `importance_clip_share`: tokens whose importance weight was cut, of those that the sampler scored.
     `moved`: distance between the adapter's weights before and after.
     """
 
@@ -49,6 +54,7 @@ class UpdateStats:
     entropy: float = 0.0
     logprob_gap: float = 0.0
     logprob_gap_max: float = 0.0
+    importance_clip_share: float = 0.0
     skipped: int = 0
     moved: float = 0.0
 
@@ -64,6 +70,7 @@ class _Tally:
     entropy: float = 0.0
     gap: float = 0.0
     gap_tokens: float = 0.0
+    cut_weights: float = 0.0
 
     def __add__(self, other: _Tally) -> _Tally:
         return _Tally(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
@@ -123,6 +130,8 @@ def clipped_update(
             break
         if iteration == 0:
             _check_gap(total, gap_limit(config, trainer.bounds))
+            if total.gap > DOUBT * total.gap_tokens:
+                _check_roles(trainer, role, samples, config, relief, ranks)
         norm = policy.step(role, gradient_D, MAX_GRAD_NORM)
         steps.append(total)
     done = [each for micro_batches in passes for each in micro_batches]
@@ -140,6 +149,12 @@ def clip_bounds(config: Config) -> tuple[float, float]:
 def gap_limit(config: Config, bounds: Bounds) -> float:
     """Nats, mean difference of sampler and trainer, that stop the run: the trainer's own limit unless one was set."""
     return bounds.logprob_gap if config.logprob_gap_limit is None else config.logprob_gap_limit
+
+
+def importance_cap(config: Config, bounds: Bounds) -> float | None:
+    """What importance weights are cut at: as it was set, else IMPORTANCE_CAP where sampler and trainer differ by design. None:
+    there are none."""
+    return config.importance_cap or (IMPORTANCE_CAP if bounds.logprob_gap > DOUBT else None)
 
 
 def update_relief(tokens: int, recorder: Recorder = SILENT) -> Relief:
@@ -189,15 +204,18 @@ def _cut(anchor: _Anchor, sizes: list[int]) -> list[_Anchor]:
 def _accumulate(trainer: Trainer, role: Role, batch: Batch, anchor: _Anchor | None, config: Config) -> _Pass:
     """Adds a micro-batch's gradient of the summed loss to the trainer's. `anchor` None: the first inner step, which is
     held against itself."""
-    base_N = anchor.base_N if anchor else None
+    cap, base_N = importance_cap(config, trainer.bounds), anchor.base_N if anchor else None
     if config.beta and anchor is None:  # under the base, which never moves; it costs a forward pass
         base_N = trainer.logprobs(None, batch, config.temperature)[0]
 
     def terms(new_N: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Of each scored token the loss, the ratio, whether the clip decided, and the KL to the base (zeros where unasked)."""
         # Detached, the new log-probabilities are the old ones: the ratio is 1 and its gradient that of the logarithm.
-        ratio_N = (new_N - (anchor.old_N if anchor else new_N.detach())).exp()
+        old_N = anchor.old_N if anchor else new_N.detach()
+        ratio_N = (new_N - old_N).exp()
         loss_N, clipped_N = surrogate(ratio_N, batch.advantage_N, clip_bounds(config))
+        if cap is not None:
+            loss_N = loss_N * importance_weights(old_N, batch, cap)
         if base_N is None:
             return loss_N, ratio_N, clipped_N, torch.zeros_like(new_N)
         kl_N = k3(new_N, base_N)
@@ -216,6 +234,9 @@ def _accumulate(trainer: Trainer, role: Role, batch: Batch, anchor: _Anchor | No
         entropy=float(entropies_N.sum()),
         gap=float(gap_K.sum()),
         gap_tokens=len(gap_K),
+        cut_weights=0.0
+        if cap is None or anchor
+        else float(((new_N[batch.known_N] - batch.sampled_K).exp() > cap).sum()),
     )
     gap_max = float(gap_K.max()) if len(gap_K) else 0.0
     return _Pass(tally, anchor or _Anchor(new_N, base_N), float(ratio_N.max()), gap_max)
@@ -225,6 +246,13 @@ def surrogate(ratio_N: Tensor, advantage_N: Tensor, bounds: tuple[float, float])
     """-min(r A, clip(r) A) per token, and where the clip decided."""
     free, held = ratio_N * advantage_N, ratio_N.clamp(*bounds) * advantage_N
     return -torch.minimum(free, held), held < free
+
+
+def importance_weights(old_N: Tensor, batch: Batch, cap: float) -> Tensor:
+    """min(pi_old / pi_sampler, cap) per token, 1 where the sampler said nothing."""
+    weights_N = torch.ones_like(old_N)
+    weights_N[batch.known_N] = (old_N[batch.known_N] - batch.sampled_K).exp().clamp(max=cap)
+    return weights_N
 
 
 def k3(new_N: Tensor, base_N: Tensor) -> Tensor:
@@ -249,6 +277,30 @@ def _check_gap(total: _Tally, bound: float) -> None:
         )
 
 
+def _check_roles(
+    trainer: Trainer, role: Role, samples: Sequence[Sample], config: Config, relief: Relief, ranks: Ranks
+) -> None:
+    """Raises PolicyError where the sampler's turns are nearer to the other role or to the base than to the trainer's `role`."""
+    names: tuple[Role | None, ...] = (role, *(other for other in ROLES if other != role), None)
+
+    def differences(tokens: int) -> Tensor:
+        sums = torch.zeros(len(names), dtype=torch.float64)
+        for batch in micro_batches(samples, tokens, trainer.device, trainer.bounds.shares_prefixes):
+            for number, name in enumerate(names):
+                told_N, _ = trainer.logprobs(name, batch, config.temperature)
+                sums[number] += (told_N[batch.known_N] - batch.sampled_K).abs().sum().double().cpu()
+        return sums
+
+    own, *others = ranks.reduce(relief.run(differences)).tolist()
+    for name, other in zip(names[1:], others, strict=True):
+        if other < NEARER * own:
+            raise PolicyError(
+                f"what the sampler drew as the {role} is nearer to {f'the {name}' if name else 'the base'} than to the "
+                f"trainer's {role} ({other / own:.2f} of the distance): an adapter is ignored, or taken for another. Give "
+                "--backend transformers, or another --sampler"
+            )
+
+
 def _stats(steps: list[_Tally], ratio_max: float, gap_max: float, norm: float) -> UpdateStats:
     if not steps:
         return UpdateStats()
@@ -263,6 +315,7 @@ def _stats(steps: list[_Tally], ratio_max: float, gap_max: float, norm: float) -
         entropy=first.entropy / first.tokens,
         logprob_gap=first.gap / max(first.gap_tokens, 1.0),
         logprob_gap_max=gap_max,
+        importance_clip_share=first.cut_weights / max(first.gap_tokens, 1.0),
     )
 
 

@@ -24,7 +24,7 @@ from selfplay.run.figures import Metrics, is_number, of_role, trained
 from selfplay.run.recorders import Recorder
 
 WINDOW = 3  # steps that a mean is taken over, and in a row that count as lasting
-GAP_LIMIT = 0.05  # nats; where a run does not say what it allows
+GAP_WARNING, GAP_LIMIT = 0.05, 0.5  # nats; the limit is for a run that does not say what it allows
 EMPTY = 0.1  # of the turns of a stage
 LOOKED = 400  # characters of a description that an example is taken from
 FALLEN = 0.1  # of the entropy's best
@@ -83,7 +83,7 @@ def _skipped(steps: Sequence[Metrics], role: Role, facts: Facts) -> str:
 
 def _gap(steps: Sequence[Metrics], role: Role, facts: Facts) -> str:
     gap, limit = of_role(steps[-1], "logprob_gap", role), float(facts.get("logprob_gap_limit") or GAP_LIMIT)
-    if gap is None or gap <= limit / 2:
+    if gap is None or gap <= min(limit / 2, GAP_WARNING):
         return ""
     return f"sampler and trainer differ by {gap:.2g} nats per token on the {role}'s turns; the run stops at {limit:.2g}"
 

@@ -21,7 +21,7 @@ GENERATOR = ("pass_rate", "pass_rate_baseline", "no_code")
 DISCRIMINATOR = ("validity", "well_formed", "distinct", "kills", "written", "suites", "salvaged")
 UPDATE = (
     *("loss", "clip_share", "ratio_max", "kl", "grad_norm", "tokens", "entropy"),
-    *("logprob_gap", "logprob_gap_max", "skipped", "moved"),
+    *("logprob_gap", "logprob_gap_max", "importance_clip_share", "skipped", "moved"),
 )
 _HEAD = ("kind", "schema", "step", "steps", "role", "phase")
 

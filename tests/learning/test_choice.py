@@ -13,6 +13,7 @@ from selfplay.errors import SelfplayError
 from selfplay.learning.choice import (
     Machine,
     card,
+    check_half,
     check_room,
     choose,
     memory_plan,
@@ -20,7 +21,7 @@ from selfplay.learning.choice import (
     this_machine,
 )
 from selfplay.learning.memory import plan
-from selfplay.learning.policy import Choice
+from selfplay.learning.policy import Choice, PolicyError
 from selfplay.learning.shapes import USUAL, ModelShape, shape_of
 
 SHAPE, LARGEST = shape_of(USUAL["qwen2.5-1.5b"]), shape_of(USUAL["qwen2.5-32b"])
@@ -162,3 +163,15 @@ def test_a_seven_b_model_fits_a_t4_by_the_plan() -> None:
 def test_there_is_nothing_to_plan_for_the_embedded_player() -> None:
     with pytest.raises(SelfplayError, match="--model"):
         memory_plan(Config())
+
+
+@pytest.mark.parametrize(
+    "described", [{"model_type": "gemma3_text"}, {"model_type": "x", "text_config": {"model_type": "qwen3_5"}}]
+)
+def test_a_family_that_overflows_in_float16_is_refused_with_the_ways_out(described: dict[str, Any]) -> None:
+    half = Choice(backend="transformers", dtype="float16")
+    with pytest.raises(PolicyError, match=r"overflows in float16: give --backend unsloth, .* --dtype float32"):
+        check_half("some/model", described, half)
+    for fine in (replace(half, dtype="float32"), replace(half, dtype="bfloat16"), replace(half, backend="unsloth")):
+        check_half("some/model", described, fine)
+    check_half("some/model", {"model_type": "qwen2"}, half)

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import fields, replace
+from itertools import cycle
 from typing import Any
 
 import pytest
@@ -197,6 +198,54 @@ def test_a_sampler_that_disagrees_stops_the_run_before_anything_moves(policy: Po
     with pytest.raises(PolicyError, match="sampler and trainer differ"):
         clipped_update(policy, "generator", [wrong], SETTINGS)
     assert policy.trainer.digest("generator") == before
+
+
+def drawn(policy: Policy, role: Role, further: Sequence[float] = (0.0,)) -> list[Sample]:
+    """Turns of a role; of each token the sampler says what the policy does, less one of `further` in turn."""
+    asked = [request((5, 6, 7, 8), role=role, branch=branch) for branch in range(4)]
+    return [
+        Sample(
+            asking.ids + done.ids,
+            (
+                Span(
+                    4, 4 + len(done.ids), 1.0, tuple(p - f for p, f in zip(done.logprobs, cycle(further), strict=False))
+                ),
+            ),
+        )
+        for asking, done in zip(asked, policy.complete(asked, Sampling(1.0, 15)), strict=True)
+    ]
+
+
+@pytest.mark.parametrize(("ratio", "weight", "share"), [(1.5, 1.5, 0.0), (4.0, 2.0, 1.0), (0.25, 0.25, 0.0)])
+def test_a_token_weighs_as_much_more_as_the_trainer_says_it_up_to_the_cap(
+    policy: Policy, ratio: float, weight: float, share: float
+) -> None:
+    settings = replace(SETTINGS, logprob_gap_limit=5.0, importance_cap=2.0)
+    samples = drawn(policy, "generator", (math.log(ratio),))
+    stats = clipped_update(policy, "generator", samples, settings)
+    assert stats.importance_clip_share == share
+    assert stats.loss == pytest.approx(-weight, rel=1e-4)
+
+
+def test_without_a_cap_nothing_is_weighed_in_fp32(policy: Policy) -> None:
+    stats = clipped_update(
+        policy, "generator", drawn(policy, "generator", (math.log(4),)), replace(SETTINGS, logprob_gap_limit=5.0)
+    )
+    assert (stats.importance_clip_share, stats.loss) == (0.0, pytest.approx(-1.0))
+
+
+def test_turns_that_are_nearer_to_the_other_role_stop_the_run_within_the_limit_too(policy: Policy) -> None:
+    settings, before = replace(SETTINGS, logprob_gap_limit=50.0), policy.trainer.digest("generator")
+    with pytest.raises(PolicyError, match="nearer to the discriminator than to the trainer's generator"):
+        clipped_update(policy, "generator", drawn(policy, "discriminator"), settings)
+    assert policy.trainer.digest("generator") == before
+
+
+def test_a_sampler_that_rounds_is_doubted_and_goes_on(policy: Policy) -> None:
+    samples = drawn(policy, "generator", (0.08, -0.06))
+    stats = clipped_update(policy, "generator", samples, replace(SETTINGS, logprob_gap_limit=0.5))
+    assert 0.05 < stats.logprob_gap < 0.1
+    assert stats.moved > 0
 
 
 def test_the_way_out_of_a_disagreement_is_a_flag_that_exists(policy: Policy) -> None:

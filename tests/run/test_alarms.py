@@ -50,7 +50,7 @@ PROVOKED: dict[str, list[dict[str, Any]]] = {
     "no informative group": [{"informative_groups": 0, "grad_norm": 0.1}] * 3,
     "adapter does not move": [{"grad_norm": 0.0}] * 2,
     "update skipped": [{"skipped": 1}],
-    "log-probability gap": [{"logprob_gap": 0.03}],
+    "log-probability gap": [{"logprob_gap": 0.06}],
     "entropy collapse": [{}] * 3 + [{"entropy": 0.01}] * 3,
     "truncated turns": [{"truncated": 0.51}],
     "validity collapse": [{}] * 3 + [{"validity": 0.1}] * 3,

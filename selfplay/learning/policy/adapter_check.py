@@ -16,7 +16,7 @@ from selfplay.game.episode import ROLES, Role, TurnKey
 from selfplay.game.players import Request, Sampling
 from selfplay.learning.policy.errors import PolicyError
 from selfplay.learning.policy.player import Policy
-from selfplay.learning.policy.protocol import Snapshot, Trainer
+from selfplay.learning.policy.protocol import DOUBT, Snapshot, Trainer
 from selfplay.learning.policy.trainer import PeftTrainer
 from selfplay.learning.samples import Sample, Span, micro_batches
 
@@ -65,7 +65,7 @@ def _check(policy: Policy, role: Role) -> None:
     gaps = {each: _gap(policy.trainer, each, samples) for each in (*ROLES, None)}
     to_itself = gaps.pop(role)
     least = min(gaps.values())
-    if not (APART * to_itself < least and least > policy.trainer.bounds.logprob_gap):
+    if not (APART * to_itself < least and least > min(DOUBT, policy.trainer.bounds.logprob_gap)):
         far = ", ".join(f"{other or 'the base'} {gap:.1e}" for other, gap in gaps.items())
         raise PolicyError(
             f"with noise in both adapters the sampler's {role} differs by {to_itself:.1e} nats a token from the trainer's, and "

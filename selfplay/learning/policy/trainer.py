@@ -24,7 +24,7 @@ from selfplay.learning.policy.protocol import Bounds, Rows, Snapshot, State
 from selfplay.learning.policy.settings import Choice
 from selfplay.run.adapters import UNKNOWN, Base
 
-PRECISE_GAP, COARSE_GAP = 1e-4, 0.05  # nats; in 16 and 4 bit kernels round differently for prompts and single tokens
+PRECISE_GAP, COARSE_GAP = 1e-4, 0.5  # nats; in 16 and 4 bit kernels round differently for prompts and single tokens
 
 
 class PeftTrainer:
