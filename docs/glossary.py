@@ -28,6 +28,7 @@ METRICS: Mapping[str, Mapping[str, str]] = {
         "written, suites, salvaged": "how many: tests, suites, tests salvaged",
         "refused/REASON": "tests refused for this reason",
         "truncated": "truncated turns / turns",
+        "no_test": "turns of suites without a test / turns of suites",
         "thought_cut": "turns ended by the token limit within a thought / turns with a thought",
         "generated_tokens": "tokens of the turns played; shared turns count once",
         "empty/ROLE/STAGE": "turns without text / turns; shared ones count once",

@@ -186,6 +186,14 @@ def _check(config: Config) -> None:
             f"processes is {config.processes}, this machine has {cores()} cores: as many processes as cores are fastest, and "
             f"more than twice as many are refused; give --processes {cores()}"
         )
+    if isinstance(config.processes, int) and config.processes > 1 and not config.embedded and config.device != "cpu":
+        import torch
+
+        if 0 < (gpus := torch.cuda.device_count()) < config.processes:
+            raise SelfplayError(
+                f"processes is {config.processes}, this machine has {gpus} GPU{'s' * (gpus > 1)}: each process takes a whole "
+                f"one; give --processes {gpus}"
+            )
 
 
 @contextmanager

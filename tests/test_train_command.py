@@ -130,6 +130,14 @@ def test_adapters_that_are_not_there_are_refused(tmp_path: Path, capsys: pytest.
     assert "no adapters in" in said
 
 
+def test_more_processes_than_gpus_are_refused(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 1)
+    said = refused(capsys, "--model", "some/model", "--processes", "2")
+    assert "processes is 2, this machine has 1 GPU: each process takes a whole one; give --processes 1" in said
+
+
 @pytest.mark.parametrize(
     ("flags", "message"),
     [

@@ -135,7 +135,8 @@ def _of_suite(suite: Suite, outcome: SuiteOutcome, own: Collection[object]) -> C
             f"new_kills/{turn.stage}": sum(bool(targets - earlier) for targets in kills),
         }
         earlier = earlier.union(*kills)
-    return Counts({name: Share(count, suite.written) for name, count in hits.items()}, plain)
+    shares = {name: Share(count, suite.written) for name, count in hits.items()}
+    return Counts(shares | {"no_test": _share([turn.written == 0 for turn in suite.turns])}, plain)
 
 
 def _share(values: Sequence[float]) -> Share:

@@ -101,6 +101,11 @@ def _truncated(steps: Sequence[Metrics], role: Role, facts: Facts) -> str:
     return f"{share:.0%} of the turns were cut off at the token limit" if share > 0.5 else ""
 
 
+def _testless(steps: Sequence[Metrics], role: Role, facts: Facts) -> str:
+    share = steps[-1].get("no_test") or 0
+    return f"{share:.0%} of the discriminator's turns hold no test" if share > 0.5 else ""
+
+
 def _fall(name: str, share: float, least: float, found: str) -> Callable[[Sequence[Metrics], Role, Facts], str]:
     """Finds a figure that fell below this share of its best and below `least`."""
 
@@ -154,6 +159,13 @@ RULES = (
         "truncated turns",
         _truncated,
         "Raise --max-completion-length; thinking models need about 4096.",
+        by_role=False,
+    ),
+    Rule(
+        "turns without a test",
+        _testless,
+        "See what is written with `python -m selfplay.play`. Raise --max-completion-length where turns are cut off, else take "
+        "a model that keeps to the form of its prompt.",
         by_role=False,
     ),
     Rule(

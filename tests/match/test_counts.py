@@ -56,6 +56,11 @@ def test_a_turn_that_branches_share_was_generated_once() -> None:
     assert told(shared)["generated_tokens"] == tokens(first, *match.suites)
 
 
+def test_turns_of_suites_that_hold_no_test_are_counted() -> None:
+    match = group({"a": ("passed", "passed"), "b": ("passed", "passed")}, [{1: ["x"]}])  # tests at one stage of five
+    assert told(match)["no_test"] == 0.8
+
+
 def test_a_program_that_faces_no_test_of_the_discriminator_is_in_no_mean() -> None:
     assert told(group({"a": ("passed",)}))["test_pass_rate_discriminator"] is None
 
