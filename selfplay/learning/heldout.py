@@ -61,7 +61,7 @@ def evaluate(run: Run) -> None:
     for record in records.values():
         run.recorder.evaluation(record)
     state.evaluated(records, everyone)
-    if state.done and not state.finished:  # what ends a run is kept once its adapters are saved
+    if not state.finished:  # what ends a run is kept once its adapters are saved
         run.recorder.checkpoint(state, must=True)
 
 

@@ -133,8 +133,8 @@ class State:
         self.evaluations |= records
         if "before" in records:
             self.measured = measured
-        # Of a stage's evaluation and the final one the stage's counts, which reads the same problems as every other stage's.
-        self.scores = {**self.scores, GREEDY: next(iter(records.values()))[GREEDY]["value"]}
+        else:  # of a stage's evaluation and the final one the stage's counts: all of them read the same problems
+            self.scores = {**self.scores, GREEDY: next(iter(records.values()))[GREEDY]["value"]}
         self._moves = dict(self.policy.moves)
 
     # ---- keeping ----

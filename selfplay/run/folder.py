@@ -7,9 +7,9 @@
     checkpoints/      what the run needs to go on (checkpoints.py)
     adapters/         generator and discriminator, written when the run ends
 
-A folder that holds another run is refused before anything is loaded; nothing is written before the first step is done
-(evaluations wait for it), so a run that never came that far leaves nothing. A line is written whole or not at all: what
-a full disk cut off is taken back. Records are brought to the disk with each checkpoint, not with each line.
+A folder that holds another run is refused before anything is loaded; nothing is written before the first evaluation is made,
+and then a checkpoint with it: with a real model that is minutes of work. A line is written whole or not at all: what a full
+disk cut off is taken back. Records are brought to the disk with each checkpoint, not with each line.
 """
 
 from __future__ import annotations
@@ -61,7 +61,6 @@ class RunFolder(Recorder):
         elif trouble := cannot_write(self.path):
             raise RunFolderError(f"{self.path} cannot be resumed: {trouble}")
         self._facts: dict[str, Any] = {}
-        self._waiting: list[Mapping[str, Any]] = []  # evaluations before the first step
         self._open = False
         self._kept: About | None = None  # the last checkpoint, when it was made and how long that took
         self._kept_at, self._cost = time.perf_counter(), 0.0
@@ -71,14 +70,10 @@ class RunFolder(Recorder):
         self._facts |= facts
 
     def step(self, metrics: Mapping[str, Any]) -> None:
-        self._append(METRICS, [*self._waiting, metrics])
-        self._waiting = []
+        self._append(METRICS, [metrics])
 
     def evaluation(self, record: Mapping[str, Any]) -> None:
-        if self._open:
-            self._append(METRICS, [record])
-        else:
-            self._waiting.append(record)
+        self._append(METRICS, [record])
 
     def episodes(self, records: Sequence[Mapping[str, Any]]) -> None:
         if records:
@@ -99,8 +94,7 @@ class RunFolder(Recorder):
         is_due = time.perf_counter() - self._kept_at >= PACE * self._cost
         if about == self._kept or not (must or is_due):
             return
-        self._append(METRICS, self._waiting)
-        self._waiting = []
+        self._begin()
         started = time.perf_counter()
         try:
             about = state.about({name: synced(self.path / name) for name in RECORDS})

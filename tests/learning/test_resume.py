@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
 import shutil
 import signal
@@ -129,8 +130,8 @@ def test_a_full_disk_ends_a_run_in_words_and_what_was_written_can_be_resumed(who
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
     assert child(folder, little_disk) == FAILED
-    assert "checkpoints/1 could not be written" in (tmp_path / "error.txt").read_text()
-    assert [path.name for path in (folder / "checkpoints").iterdir()] == []
+    assert re.search(r"checkpoints/[12] could not be written", (tmp_path / "error.txt").read_text())
+    assert [path.name for path in (folder / "checkpoints").iterdir()] == ["0"]  # without what optimizers remember
     assert child(folder) == 0
     assert left(folder) == left(whole)
 

@@ -88,7 +88,7 @@ def stage_marks(steps: Sequence[Metrics]) -> tuple[tuple[float, str], ...]:
 
 
 def phase_marks(steps: Sequence[Metrics]) -> tuple[tuple[float, float, str], ...]:
-    """The phases of the schedule: first step, last step, and a letter for who learns ("stage 2 generator": G)."""
+    """The phases of the schedule: first step, last step, and the letter of its name ("stage 2 generator": G)."""
     found = []
     for phase, own in groupby(steps, key=lambda step: str(step.get("phase") or "")):
         numbers = [float(step.get("step") or 0) + 1 for step in own]
