@@ -3,7 +3,8 @@
     python -m benchmarks.training
 
 One thread. The same conversations are completed by our decoder and by `transformers.generate` with the live adapter
-(left-padded, dynamic cache); then one discriminator step and one generator step are timed as a whole run makes them.
+(left-padded, dynamic cache). A step of each layout, from which both roles learn, is timed as a run makes it, and its play by
+how many MiB of keys and values are kept between turns.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ from functools import partial
 import torch
 
 from selfplay.config import configure
-from selfplay.game.episode import Conversation
+from selfplay.game.episode import ROLES, Conversation
 from selfplay.game.phases import Step
 from selfplay.game.players import Request, Sampling
 from selfplay.game.rollout import Seat, converse
 from selfplay.learning import loop, setup
 from selfplay.learning.policy import Policy
+from selfplay.learning.policy.decoder import DecoderSampler
 from selfplay.learning.policy.hf import load_tokenizer
 from selfplay.learning.policy.trainer import PeftTrainer
 from selfplay.learning.ranks import Ranks
@@ -32,12 +34,12 @@ from selfplay.run.recorders import Recorder
 
 
 def timed(action: Callable[[], int], times: int) -> tuple[float, int]:
-    """Median seconds, and the tokens that one time made."""
+    """Median CPU seconds of this process, and the tokens that one time made."""
     seconds, made = [], 0
     for _ in range(times):
-        started = time.perf_counter()
+        started = time.process_time()
         made = action()
-        seconds.append(time.perf_counter() - started)
+        seconds.append(time.process_time() - started)
     return statistics.median(seconds), made
 
 
@@ -72,9 +74,24 @@ def main() -> None:
             seconds, made = timed(partial(play, run.policy, requests, run.table.discriminator), arguments.times)
             print(f"{name:<24} {made / seconds:8.0f} tokens/s  ({made} tokens, {seconds:.2f} s)")
         run = replace(run, mutants=MutantCache())
-        for step in (Step(0, 1, "discriminator", "benchmark"), Step(1, 1, "generator", "benchmark")):
+        for layout in ROLES:
+            step = Step(0, 1, "both", "benchmark", layout=layout)
             seconds, _ = timed(partial(_step, run, step), max(2, arguments.times // 2))
-            print(f"{step.role + ' step':<24} {seconds:8.1f} s  ({config.problems_per_step} problems)")
+            print(f"{layout + ' layout':<24} {seconds:8.1f} s  ({config.problems_per_step} problems)")
+            for mib in (64, 512):
+                kept = replace(run, policy=replace(run.policy, sampler=_keeping(run.policy, mib)))
+                seconds, made = timed(partial(_played, kept, step), arguments.times)
+                print(f"  its play, {mib:3d} MiB kept {seconds:10.1f} s  ({made} tokens)")
+
+
+def _keeping(policy: Policy, mib: int) -> DecoderSampler:
+    assert isinstance(policy.trainer, PeftTrainer)
+    return DecoderSampler(policy.trainer.merged, policy.chat.end_ids, 0, replace(policy.trainer.choice, cache_mib=mib))
+
+
+def _played(run: setup.Run, step: Step) -> int:
+    groups = loop.play_groups(run, step)
+    return sum(len(turn.ids) for group in groups for each in (*group.chains, *group.suites) for turn in each.turns)
 
 
 def _step(run: setup.Run, step: Step) -> int:
