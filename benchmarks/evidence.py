@@ -279,8 +279,8 @@ def _equal_line(
         [read_at(pair[side], cost, budget) for pair, budget in zip(courses, budgets, strict=True)] for side in (0, 1)
     )
     names = sorted(ours[0])
-    means = [[statistics.mean(run[name] for run in runs) for name in names] for runs in (theirs, ours)]
-    gap = paired_difference(*means)
+    first, second = ([statistics.mean(run[name] for run in runs) for name in names] for runs in (theirs, ours))
+    gap = paired_difference(first, second)
     gaps = [statistics.mean(a.values()) - statistics.mean(b.values()) for a, b in zip(ours, theirs, strict=True)]
     over = f"({gap.low:+.3f} to {gap.high:+.3f} over {len(names)} problems{_interval(gaps)})"
     return f"* greedy {title}, {statistics.mean(budgets):,.0f} each: {gap.value:+.3f} {over}"

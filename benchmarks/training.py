@@ -25,6 +25,7 @@ from selfplay.game.players import Request, Sampling
 from selfplay.game.rollout import Seat, converse
 from selfplay.learning import loop, setup
 from selfplay.learning.policy import Policy
+from selfplay.learning.policy.chat import TemplateChat
 from selfplay.learning.policy.decoder import DecoderSampler
 from selfplay.learning.policy.hf import load_tokenizer
 from selfplay.learning.policy.trainer import PeftTrainer
@@ -86,6 +87,7 @@ def main() -> None:
 
 def _keeping(policy: Policy, mib: int) -> DecoderSampler:
     assert isinstance(policy.trainer, PeftTrainer)
+    assert isinstance(policy.chat, TemplateChat)
     return DecoderSampler(policy.trainer.merged, policy.chat.end_ids, 0, replace(policy.trainer.choice, cache_mib=mib))
 
 
