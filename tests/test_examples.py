@@ -92,7 +92,7 @@ def test_what_lies_outside_trains_in_two_processes_is_killed_and_resumes(tmp_pat
     process = start(tmp_path, *TINY, *outside, "--output-dir", "run")
     assert process.stdout
     for line in process.stdout:
-        if " 1 G " in line:
+        if " 1 B " in line:
             break
     process.send_signal(signal.SIGKILL)
     process.wait()
