@@ -45,14 +45,20 @@ def test_turns_without_text_are_counted_by_role_and_stage() -> None:
 
 
 def test_a_turn_that_branches_share_was_generated_once() -> None:
-    match = group({"a": ("passed", "passed"), "b": ("passed", "passed")}, [{1: ["x"]}])
+    plain = group({"a": ("passed", "passed"), "b": ("passed", "passed")}, [{1: ["x"]}])
+
+    def said(chain: Chain) -> Chain:
+        turns = tuple(replace(turn, ids=(5,) * turn.stage) for turn in chain.conversation.turns)
+        return replace(chain, conversation=replace(chain.conversation, turns=turns))
+
+    match = replace(plain, chains=tuple(map(said, plain.chains)))
     first, second = match.chains
     shared = replace(match, chains=(first, replace(second, conversation=first.conversation)))
 
     def tokens(*each: Chain | Suite) -> int:
         return sum(len(turn.ids) for one in each for turn in one.conversation.turns)
 
-    assert told(match)["generated_tokens"] == tokens(*match.chains, *match.suites)
+    assert told(match)["generated_tokens"] == tokens(*match.chains, *match.suites) == 30
     assert told(shared)["generated_tokens"] == tokens(first, *match.suites)
 
 
