@@ -172,7 +172,7 @@ def examine_groups(run: Run, step: Step, groups: Sequence[Group]) -> tuple[list[
     """The groups with their verdicts, and how many cases were found to depend on the order in which they run."""
     before = run.judge.order_dependent
     # Mutants are targets for suites: a generator's step pays programs, and would run them for nothing.
-    mutants = run.mutants if step.trains("discriminator") else None
+    mutants = run.mutants if "discriminator" in learning_roles(run.config, step) else None
     matches = examine(groups, step, run.judge, run.config.cases_per_turn, mutants)
     return matches, run.judge.order_dependent - before
 
