@@ -232,10 +232,8 @@ class Point:
 def course(run: Path) -> list[Point]:
     """A run's evaluations in order. CPU seconds of its steps are the run's, by the steps' share of its wall-clock time."""
     records = [json.loads(line) for line in (run / "metrics.jsonl").open()]
-    cpu, whole = (
-        _cpu_seconds(run),
-        sum(record["seconds"] for record in records if record["kind"] in ("step", "evaluation")),
-    )
+    cpu = _cpu_seconds(run)
+    whole = sum(record["seconds"] for record in records if record["kind"] in ("step", "evaluation"))
     tokens = seconds = 0.0
     points: list[Point] = []
     for record in records:
